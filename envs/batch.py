@@ -1,0 +1,179 @@
+"""Many copies of a task stepped by one call; the vector faces are thin layers over this.
+
+Every copy has its own random stream and its own stream of start states, derived from its
+seed exactly as `JaniEnv` does, so that it lives through the same episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+
+from safetest_gym.engine.stepper import BatchStepper
+from safetest_gym.envs.observing import make_view
+from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
+from safetest_gym.envs.rewards import plan_reward
+from safetest_gym.envs.shielding import Shield, require_shield, shielded_many
+from safetest_gym.envs.starting import StartStream, chosen_start, derived_seeds
+from safetest_gym.errors import ActionError, ConfigError
+
+__all__ = ["Autoreset", "Batch"]
+
+Autoreset = Literal["NextStep", "SameStep", "Disabled"]
+POOL = 16
+"""Start states per copy that the kernel can draw on before Python fills up again."""
+
+
+class Batch:
+    """Copies of one task with their streams, shield and masks.
+
+    The arrays are the stepper's own: shapes (n, V), (n, A) and (n,). Copy what leaves.
+    """
+
+    def __init__(
+        self,
+        model: ModelSource,
+        num_envs: int,
+        autoreset: Autoreset,
+        arguments: EnvArguments,
+    ) -> None:
+        if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
+            raise ConfigError(f"num_envs must be at least 1, got {num_envs!r}")
+        self.task, self.options = open_task(model, arguments)
+        self.num_envs = int(num_envs)
+        self.autoreset = autoreset
+        self.view = make_view(self.task, self.options.observation, self.options.observed)
+        self.action_space = spaces.Discrete(self.task.num_actions)
+        self.shields: list[Shield | None] = [None] * self.num_envs
+        self.last_actions = np.full(self.num_envs, -1, dtype=np.int64)
+        self._streams: list[StartStream | None] = [None] * self.num_envs
+        self._build_stepper()
+
+    def _build_stepper(self) -> None:
+        self.stepper = BatchStepper(
+            self.task,
+            plan_reward(self.options.reward, self.task.property),
+            self.num_envs,
+            scaling=(self.view.offset, self.view.scale),
+            dtype=self.view.space.dtype,
+            pool=POOL,
+            autoreset=self.autoreset,
+            invalid_action=self.options.invalid_action,
+            step_limit=self.options.step_limit,
+        )
+
+    def reset(
+        self,
+        which: Sequence[int],
+        seeds: Sequence[int | None],
+        chosen: Sequence[Mapping[str, Any] | None],
+    ) -> None:
+        """Start new episodes in the copies ``which``; the others stay as they are."""
+        stepper = self.stepper
+        for i, seed, options in zip(which, seeds, chosen, strict=True):
+            stream = self._streams[i]
+            if seed is not None or stream is None:
+                steps, starts = derived_seeds(seeding.np_random(seed)[0])
+                stepper.seed(i, steps)
+                stream = self._streams[i] = StartStream(self.task, starts)
+                stepper.cursor[i] = POOL
+            if options:
+                stepper.reset_to(i, chosen_start(self.task, options))
+                continue
+            self._fill(i, stream)
+            stepper.reset(i)
+        self.last_actions[list(which)] = -1
+        self._fill_empty()
+        if self.view.inexact:
+            self.view.require_exact(self.stepper.states)
+
+    def _fill(self, i: int, stream: StartStream) -> None:
+        """Top up one pool: what is left moves to the front."""
+        stepper = self.stepper
+        used = int(stepper.cursor[i])
+        if used:
+            stepper.pool[i, : POOL - used] = stepper.pool[i, used:].copy()
+            stepper.pool[i, POOL - used :] = stream.take(used)
+            stepper.cursor[i] = 0
+
+    def _fill_empty(self) -> None:
+        """Every copy needs one start state at hand before the next step."""
+        cursor = self.stepper.cursor
+        if cursor.max() == POOL:
+            for i in np.flatnonzero(cursor == POOL).tolist():
+                stream = self._streams[i]
+                if stream is not None:
+                    self._fill(i, stream)
+
+    def step(self, actions: NDArray[Any]) -> None:
+        """One step of every copy; the results are in the stepper's arrays."""
+        chosen = np.ascontiguousarray(actions, dtype=np.int64)
+        if chosen.shape != (self.num_envs,):
+            raise ActionError(
+                f"{self.num_envs} environments need as many actions, got shape {chosen.shape}"
+            )
+        refused = self.stepper.step(chosen)
+        if refused >= 0:
+            self._explain(refused, int(chosen[refused]))
+        self.last_actions[:] = chosen
+        self._fill_empty()
+        if self.view.inexact:
+            self.view.require_exact(self.stepper.states)
+
+    def _explain(self, i: int, action: int) -> None:
+        """Raise what the kernel could only number; no copy has moved."""
+        self.stepper.raise_error()
+        if None in self._streams:
+            raise ResetNeeded("call reset() before step()")
+        if self.stepper.ended[i]:
+            raise ResetNeeded(f"environment {i} has ended its episode; reset it before step()")
+        task = self.task
+        names = [f"{a} ({task.actions[a]})" for a in np.flatnonzero(self.stepper.masks[i])]
+        known = 0 <= action < task.num_actions
+        name = f"{action} ({task.actions[action]})" if known else str(action)
+        raise ActionError(
+            f"action {name} of environment {i} is not applicable in "
+            f"{task.as_dict(self.stepper.states[i])}; applicable: {', '.join(names) or 'none'}"
+        )
+
+    def masks(self) -> NDArray[np.int8]:
+        """What every learner sees: applicable and permitted by its shield; fresh (n, A)."""
+        stepper, first = self.stepper, self.shields[0]
+        if all(shield is first for shield in self.shields):
+            return shielded_many(stepper.masks, first, stepper.states)
+        mask: NDArray[np.int8] = np.empty_like(stepper.masks)
+        for i, shield in enumerate(self.shields):
+            row = slice(i, i + 1)
+            mask[row] = shielded_many(stepper.masks[row], shield, stepper.states[row])
+        return mask
+
+    def observations(self) -> NDArray[Any]:
+        """What every learner sees, fresh (n, F)."""
+        return self.view(self.stepper.observations)
+
+    def states(self) -> NDArray[Any]:
+        """The exact states, fresh (n, V)."""
+        copy: NDArray[Any] = self.stepper.states.copy()
+        return copy
+
+    def set_shield(self, shield: Shield | None, which: Sequence[int]) -> None:
+        """Put a shield on some copies; None removes it."""
+        require_shield(shield)
+        for i in which:
+            self.shields[i] = shield
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in self.__dict__.items() if name != "stepper"}
+        return kept | {"_snapshot": self.stepper.snapshot()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        snapshot = kept.pop("_snapshot")
+        self.__dict__.update(kept)
+        self._build_stepper()
+        self.stepper.restore(snapshot)

@@ -1,0 +1,267 @@
+"""JaniEnv: a JANI task as a Gymnasium environment.
+
+A step is one call into machine code that fills this environment's buffers; what leaves
+the environment are fresh copies of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from operator import index
+from typing import Any, Unpack
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from safetest_gym.engine.stepper import Stepper
+from safetest_gym.envs.observing import make_view
+from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
+from safetest_gym.envs.outcomes import FAILING, OUTCOME_NAMES, RUNNING, Outcome
+from safetest_gym.envs.rewards import plan_reward
+from safetest_gym.envs.shielding import Shield, require_shield, shielded
+from safetest_gym.envs.starting import StartStream, chosen_start, derived_seeds
+from safetest_gym.errors import ActionError, ConfigError
+
+__all__ = ["JaniEnv"]
+
+Observation = NDArray[np.floating[Any]]
+Vector = NDArray[Any]
+Info = dict[str, Any]
+TRAIL = 64
+_REBUILT = ("_advance", "_mask", "_observation", "_seen", "_state", "_stepper")
+
+
+class JaniEnv(gymnasium.Env[Observation, np.int64]):
+    """Any JANI task; see `safetest_gym.envs.options` for the arguments.
+
+    An episode ends in a failing state, in a goal state and where nothing is applicable
+    (in that order of tests), or is truncated at the step limit. A start state where one
+    of these holds already ends the episode with its first step, whatever the action.
+
+    ``info`` has the exact ``state``, the ``action_mask`` (int8, for ``Discrete.sample``),
+    ``cost`` (1.0 when a failing state is entered), ``cumulative_cost``, ``is_success``,
+    and ``outcome``: how the episode ended, or None.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - declared like this by Gymnasium
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 8,
+    }
+
+    def __init__(
+        self,
+        model: ModelSource,
+        *,
+        render_mode: str | None = None,
+        **arguments: Unpack[EnvArguments],
+    ) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            known = ", ".join(self.metadata["render_modes"])
+            raise ConfigError(f"render_mode must be one of {known} or None, got {render_mode!r}")
+        self.task, self.options = open_task(model, arguments)
+        self.render_mode = render_mode
+        self._view = make_view(self.task, self.options.observation, self.options.observed)
+        self.observation_space = self._view.space
+        self.action_space = spaces.Discrete(self.task.num_actions)
+        self._shield: Shield | None = None
+        self._starts: StartStream | None = None
+        self._steps = 0
+        self._start_status = RUNNING
+        self._ended: Outcome | None = None
+        self._needs_reset = True
+        self._last_action: int | None = None
+        self._trail: deque[Vector] = deque(maxlen=TRAIL)
+        self._build_stepper()
+
+    def _build_stepper(self) -> None:
+        """Make the machine-code side; everything here is rebuilt after unpickling."""
+        task, options = self.task, self.options
+        view = self._view
+        self._stepper = Stepper(
+            task,
+            plan_reward(options.reward, task.property),
+            scaling=(view.offset, view.scale),
+            dtype=view.space.dtype,
+        )
+        self._advance = self._stepper.step
+        self._observation = self._stepper.observation
+        self._mask = self._stepper.mask
+        self._state = self._stepper.state
+        self._limit = float("inf") if options.step_limit is None else options.step_limit
+        self._inexact = bool(view.inexact)
+        self._seen: Callable[[], Observation] = (
+            self._observation.copy if view.columns is None else partial(view, self._observation)
+        )
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """Names of the observed variables, in the order of observations."""
+        return self._view.observed
+
+    @property
+    def state(self) -> Vector:
+        """The exact state, a fresh vector in the order of ``task.variables``."""
+        copy: Vector = self._state.copy()
+        return copy
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Start an episode.
+
+        ``options`` may give the start: ``state``, a vector or a mapping from names to
+        values, or ``index``, a position in the enumeration of the start states.
+        """
+        super().reset(seed=seed)
+        if seed is not None or self._starts is None:
+            steps, starts = derived_seeds(self.np_random)
+            self._stepper.seed(steps)
+            self._starts = StartStream(self.task, starts)
+        start = chosen_start(self.task, options) if options else self._starts.take(1)[0]
+        status = self._stepper.reset(start)
+        self._steps = 0
+        self._needs_reset = False
+        self._last_action = None
+        self._trail.clear()
+        self._start_status = status
+        self._ended = OUTCOME_NAMES[status]
+        if self._inexact:
+            self._view.require_exact(self._state[None])
+        info = self._info()
+        if self._ended is not None or self._shield is not None:
+            info["action_mask"] = shielded(self._mask, self._shield, self._state)
+        return self._seen(), info
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+        """Take an action; see the class for what ``info`` tells."""
+        if self._needs_reset or self._ended is not None:
+            return self._step_ended()
+        self._last_action = number = index(action)
+        status = self._advance(number)
+        if status < 0:
+            return self._step_refused(number)
+        self._steps += 1
+        info = self._info()
+        if self._inexact:
+            self._view.require_exact(self._state[None])
+        if self._shield is not None:
+            info["action_mask"] = shielded(self._mask, self._shield, self._state)
+        if status > 0:
+            self._end(info, OUTCOME_NAMES[status])
+            return self._seen(), self._stepper.reward, True, False, info
+        truncated = self._steps >= self._limit
+        if truncated:
+            self._end(info, "truncated")
+        return self._seen(), self._stepper.reward, False, truncated, info
+
+    def _info(self) -> Info:
+        return {
+            "state": self._state.copy(),
+            "action_mask": self._mask.copy(),
+            "cost": 0.0,
+            "cumulative_cost": 0.0,
+            "is_success": False,
+            "outcome": None,
+        }
+
+    def _end(self, info: Info, outcome: Outcome) -> None:
+        """Write down how the episode has ended."""
+        self._needs_reset = True
+        self._ended = outcome
+        info["outcome"] = outcome
+        info["is_success"] = outcome == "goal"
+        info["cost"] = info["cumulative_cost"] = float(outcome == "failing")
+        if not self._mask.any():
+            info["action_mask"] = shielded(self._mask, None, self._state)
+
+    def _step_ended(self) -> tuple[Observation, float, bool, bool, Info]:
+        """The first step from a start state that ends the episode, or a step too many."""
+        if self._needs_reset or self._ended is None:
+            over = f"the episode has ended ({self._ended})" if self._ended else "it has not begun"
+            raise ResetNeeded(f"call reset() before step(): {over}")
+        info = self._info()
+        self._steps += 1
+        self._end(info, self._ended)
+        return self._seen(), self._stepper.constants[self._start_status], True, False, info
+
+    def _step_refused(self, action: int) -> tuple[Observation, float, bool, bool, Info]:
+        """An inapplicable action, or an error of the model that the engine explains."""
+        self._stepper.raise_error()
+        if self.options.invalid_action == "raise" or not 0 <= action < self.task.num_actions:
+            raise ActionError(self._refusal(action))
+        self._steps += 1
+        info = self._info()
+        info["invalid_action"] = True
+        if self._shield is not None:
+            info["action_mask"] = shielded(self._mask, self._shield, self._state)
+        if self.options.invalid_action == "terminate":
+            self._end(info, "invalid")
+            return self._seen(), self._stepper.constants[FAILING], True, False, info
+        truncated = self._steps >= self._limit
+        if truncated:
+            self._end(info, "truncated")
+        return self._seen(), self._stepper.constants[RUNNING], False, truncated, info
+
+    def _refusal(self, action: int) -> str:
+        task = self.task
+        names = [f"{a} ({task.actions[a]})" for a in np.flatnonzero(self._mask)]
+        known = 0 <= action < task.num_actions
+        name = f"{action} ({task.actions[action]})" if known else str(action)
+        return (
+            f"action {name} is not applicable in {task.as_dict(self._state)}; "
+            f"applicable: {', '.join(names) or 'none'}"
+        )
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """What sb3-contrib's MaskablePPO asks for."""
+        return shielded(self._mask, self._shield, self._state).astype(np.bool_)
+
+    def set_shield(self, shield: Shield | None) -> None:
+        """Let ``shield`` take actions out of the masks from now on; None removes it."""
+        require_shield(shield)
+        self._shield = shield
+
+    def get_shield(self) -> Shield | None:
+        """The shield in force."""
+        return self._shield
+
+    def render(self) -> Any:
+        """A picture (rgb_array), a text (ansi), or None without a render mode."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() without a render_mode; give one to gym.make")
+            return None
+        from safetest_gym.envs.rendering import picture
+        from safetest_gym.envs.rendering.ansi import draw_ansi
+        from safetest_gym.envs.rendering.scene import Scene
+
+        task, number = self.task, self._last_action
+        scene = Scene(
+            title=task.name,
+            action=None if number is None else task.actions[number],
+            step=self._steps,
+            outcome=self._ended,
+            parameters=self.options.parameters,
+            variables=task.variables,
+            trail=[task.as_dict(state) for state in self._trail],
+        )
+        values = task.as_dict(self._state)
+        if self.render_mode == "ansi":
+            return draw_ansi(values, scene, self.options.picture)
+        frame = np.array(picture(self.options.picture)(values, scene))
+        self._trail.append(self._state.copy())
+        return frame
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in self.__dict__.items() if name not in _REBUILT}
+        return kept | {"_snapshot": self._stepper.snapshot()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        snapshot = kept.pop("_snapshot")
+        self.__dict__.update(kept)
+        self._build_stepper()
+        self._stepper.restore(snapshot)

@@ -1,0 +1,68 @@
+"""What an environment asks of a shield, and the mask a learner then sees."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from safetest_gym.errors import ConfigError
+
+__all__ = ["Shield", "require_shield", "shielded", "shielded_many"]
+
+Mask = NDArray[np.int8]
+
+
+@runtime_checkable
+class Shield(Protocol):
+    """Anything that forbids actions; `safetest_gym.repair` has some.
+
+    ``mask(state)`` gets the exact state (V,) and returns which actions it permits,
+    bool (num_actions,). A shield may also have ``mask_many(states)`` (n, V) -> (n, A).
+    """
+
+    def mask(self, state: NDArray[Any], /) -> NDArray[np.bool_]: ...
+
+
+def require_shield(shield: object) -> None:
+    """Refuse what cannot be asked for a mask."""
+    if shield is not None and not isinstance(shield, Shield):
+        raise ConfigError(
+            f"a shield needs a method mask(state) -> bool array, {type(shield).__name__} has none"
+        )
+
+
+def shielded(applicable: Mask, shield: Shield | None, state: NDArray[Any]) -> Mask:
+    """A fresh mask: applicable and permitted, or all applicable if that leaves nothing.
+
+    Where nothing is applicable (a deadlock) no choice matters and every action is open,
+    because samplers cannot cope with a mask without a single action.
+    """
+    mask = applicable.copy()
+    if shield is not None:
+        permitted = np.asarray(shield.mask(state), dtype=np.bool_)
+        if permitted.shape != mask.shape:
+            raise ConfigError(
+                f"the shield's mask has shape {permitted.shape}, the task has "
+                f"{mask.shape[0]} actions"
+            )
+        mask &= permitted
+        if not mask.any():
+            mask = applicable.copy()
+    if not mask.any():
+        mask[:] = 1
+    return mask
+
+
+def shielded_many(applicable: Mask, shield: Shield | None, states: NDArray[Any]) -> Mask:
+    """`shielded` for every row: (n, A) and (n, V) -> fresh (n, A)."""
+    mask = applicable.copy()
+    if shield is not None:
+        many = getattr(shield, "mask_many", None)
+        permitted = many(states) if many else [shield.mask(state) for state in states]
+        mask &= np.asarray(permitted, dtype=np.bool_)
+        empty = ~mask.any(axis=1)
+        mask[empty] = applicable[empty]
+    mask[~mask.any(axis=1)] = 1
+    return mask

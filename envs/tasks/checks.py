@@ -1,0 +1,56 @@
+"""Checks of task parameters, all with the same wording."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from safetest_gym.errors import ConfigError
+
+__all__ = [
+    "require_between",
+    "require_int",
+    "require_plain_tuple",
+    "require_positive",
+    "require_unique",
+]
+
+
+def require_int(name: str, value: object, lower: int, upper: int | None = None) -> None:
+    """Refuse what is no integer within the bounds (a bool is no integer here)."""
+    wrong = not isinstance(value, int) or isinstance(value, bool)
+    if wrong or value < lower or (upper is not None and value > upper):  # type: ignore[operator]  # an int by now
+        bounds = f"at least {lower}" if upper is None else f"in {lower}..{upper}"
+        raise ConfigError(f"{name} must be an integer {bounds}, got {value!r}")
+
+
+def require_positive(name: str, value: object) -> None:
+    """Refuse what is no finite number above 0."""
+    if not _is_number(value) or value <= 0:  # type: ignore[operator]  # a number by now
+        raise ConfigError(f"{name} must be a finite number above 0, got {value!r}")
+
+
+def require_between(name: str, value: object, lower: float, upper: float) -> None:
+    """Refuse what is no number within the bounds."""
+    if not _is_number(value) or not lower <= value <= upper:  # type: ignore[operator]  # a number by now
+        raise ConfigError(f"{name} must be a number in [{lower:g}, {upper:g}], got {value!r}")
+
+
+def require_plain_tuple(name: str, value: object, length: int | None = None) -> None:
+    """Refuse what is no tuple, or one of another length."""
+    if not isinstance(value, tuple) or (length is not None and len(value) != length):
+        size = "" if length is None else f" of {length} entries"
+        raise ConfigError(f"{name} must be a tuple{size}, got {value!r}")
+
+
+def require_unique(name: str, values: Iterable[object]) -> None:
+    """Refuse repeated values."""
+    seen: set[object] = set()
+    for value in values:
+        if value in seen:
+            raise ConfigError(f"{name} names {value!r} twice")
+        seen.add(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,3 @@
+"""The ``safetest-gym`` command; one module per subcommand."""
+
+__all__: list[str] = []

@@ -1,0 +1,117 @@
+"""Arguments and options that several commands share, and the task they describe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from safetest_gym.task import Task
+
+__all__ = [
+    "AsJson",
+    "Constants",
+    "ModelFile",
+    "PropertiesFile",
+    "PropertyChoice",
+    "join_constants",
+    "open_task",
+    "read_constants",
+]
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="JANI file.", show_default=False)]
+PropertiesFile = Annotated[
+    Path | None,
+    typer.Option("--properties", metavar="FILE", help="JANI file with properties."),
+]
+PropertyChoice = Annotated[
+    str | None,
+    typer.Option(
+        "--property", metavar="NAME|NUMBER", help="Which property to use, by name or number."
+    ),
+]
+Constants = Annotated[
+    list[str] | None,
+    typer.Option("--const", metavar="NAME=VALUE", help="Value of an open constant; repeatable."),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object and nothing else to standard output.")
+]
+
+_BINDING = re.compile(r"\s*([^=\s,-][^=,]*?)\s*=\s*([^=,]*?)\s*")
+
+
+def join_constants(arguments: Sequence[str]) -> list[str]:
+    """Let several values follow one ``--const``: repeat the option before each.
+
+    >>> join_constants(["m.jani", "--const", "K=2", "N=3", "--json"])
+    ['m.jani', '--const', 'K=2', '--const', 'N=3', '--json']
+    """
+    joined: list[str] = []
+    place: Literal["elsewhere", "value", "more"] = "elsewhere"
+    for argument in arguments:
+        if argument == "--const":
+            place = "value"
+        elif place == "value":
+            place = "more"
+        elif place == "more" and _BINDING.fullmatch(argument):
+            joined.append("--const")
+        else:
+            place = "elsewhere"
+        joined.append(argument)
+    return joined
+
+
+def read_constants(texts: Sequence[str]) -> dict[str, bool | int | float]:
+    """Read ``NAME=VALUE`` texts; one text may hold several, separated by commas.
+
+    >>> read_constants(["N=3", "p=0.5,fair=true"])
+    {'N': 3, 'p': 0.5, 'fair': True}
+    """
+    constants: dict[str, bool | int | float] = {}
+    for text in (part for whole in texts for part in whole.split(",")):
+        match = _BINDING.fullmatch(text)
+        if match is None:
+            raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint="--const")
+        name, value = match.groups()
+        if name in constants:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--const")
+        constants[name] = _read_value(name, value)
+    return constants
+
+
+def _read_value(name: str, text: str) -> bool | int | float:
+    if text in ("true", "false"):
+        return text == "true"
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    raise typer.BadParameter(
+        f"{name} must be a number, true or false, got {text!r}", param_hint="--const"
+    )
+
+
+def open_task(
+    model: Path,
+    properties: Path | None,
+    choice: str | None,
+    constants: Sequence[str] | None,
+    action_mode: Literal["edge", "label"] = "label",
+) -> Task:
+    """Load the task that the options describe."""
+    values = read_constants(constants or [])
+    from safetest_gym.task import load_task
+
+    return load_task(
+        model,
+        properties,
+        property=int(choice) if choice is not None and choice.isdecimal() else choice,
+        constants=values,
+        action_mode=action_mode,
+    )

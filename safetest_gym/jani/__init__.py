@@ -1,0 +1,1 @@
+from safetest_gym.jani.model import read_model

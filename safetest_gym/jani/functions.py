@@ -1,0 +1,145 @@
+"""Read functions, each when it is first called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from safetest_gym.jani.expressions import Reader
+from safetest_gym.jani.operators import BROKEN
+from safetest_gym.jani.reporting import Place, Report, Shape, quote
+from safetest_gym.jani.scope import Scope
+from safetest_gym.jani.tree import Function, Parameter
+from safetest_gym.jani.types import read_type
+
+__all__ = ["FunctionEntry", "FunctionTable", "mentioned_names", "register_functions"]
+
+_FUNCTION = Shape("a function", ("name", "type", "parameters", "body"))
+_PARAMETER = Shape("a parameter", ("name", "type"))
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEntry:
+    """A function as the document has it."""
+
+    data: dict[str, Any]
+    place: Place
+
+
+def register_functions(
+    data: Mapping[str, Any], root: Place, report: Report
+) -> dict[str, FunctionEntry]:
+    """The functions that ``data`` (a model or an automaton) declares, by name."""
+    entries: dict[str, FunctionEntry] = {}
+    place = (root, "functions")
+    for index, item in enumerate(report.list(data.get("functions", []), place, "functions")):
+        at = (place, index)
+        checked = report.object(item, at, _FUNCTION)
+        if checked is None:
+            continue
+        name = report.name(checked["name"], (at, "name"), "a function")
+        if name in entries:
+            report.add((at, "name"), f"function {quote(name)} is declared twice", "rename one")
+        elif name is not None:
+            entries[name] = FunctionEntry(checked, at)
+    return entries
+
+
+def mentioned_names(entries: Iterable[FunctionEntry]) -> set[str]:
+    """All texts in the functions' bodies: every name they mention, and more."""
+    found: set[str] = set()
+    stack: list[Any] = [entry.data["body"] for entry in entries]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            found.add(item)
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+    return found
+
+
+class FunctionTable:
+    """Functions whose bodies read the names of one scope."""
+
+    def __init__(self, entries: Mapping[str, FunctionEntry], scope: Scope, report: Report) -> None:
+        self._entries = entries
+        self._scope = scope
+        self._report = report
+        self._known: dict[str, Function] = {}
+        self._open: dict[str, None] = {}
+        scope.find_function = self.find
+        scope.known_functions = lambda: self._entries
+
+    def read_all(self) -> None:
+        """Read also those that nobody calls, for their errors."""
+        for name, entry in self._entries.items():
+            found = self.find(name, entry.place)
+            if found is not None:
+                self._scope.functions[name] = found
+
+    def find(self, name: str, place: Place) -> Function | None:
+        """The function called ``name``; None if there is none."""
+        if name in self._known:
+            return self._known[name]
+        entry = self._entries.get(name)
+        if entry is None:
+            return None
+        if name in self._open:
+            names = list(self._open)
+            circle = [*names[names.index(name) :], name]
+            self._report.add(
+                place,
+                f"recursive functions are not supported: {' → '.join(circle)}",
+            )
+            return _broken(name)
+        self._open[name] = None
+        self._known[name] = self._read(name, entry)
+        del self._open[name]
+        return self._known[name]
+
+    def _read(self, name: str, entry: FunctionEntry) -> Function:
+        data, place = entry.data, entry.place
+        outside = Reader(self._scope, self._report)
+        result = read_type(data["type"], (place, "type"), outside)
+        parameters = self._parameters(data["parameters"], (place, "parameters"), outside)
+        inside = Scope(
+            names=dict(self._scope.names),
+            functions=self._scope.functions,
+            absent=self._scope.absent,
+            find_name=self._scope.find_name,
+            find_function=self._scope.find_function,
+            known=self._scope.known,
+            known_functions=self._scope.known_functions,
+        )
+        for parameter_name, parameter in parameters.items():
+            inside.names[parameter_name] = BROKEN if parameter is None else parameter
+        reader = Reader(inside, self._report)
+        at = (place, "body")
+        body = reader.read(data["body"], at, None if result is None else result.kind)
+        complete = [parameter for parameter in parameters.values() if parameter is not None]
+        if result is None or len(complete) < len(parameters):
+            return _broken(name)
+        return Function(name, tuple(complete), result.kind, body)
+
+    def _parameters(self, data: Any, place: Place, reader: Reader) -> dict[str, Parameter | None]:
+        found: dict[str, Parameter | None] = {}
+        for index, item in enumerate(self._report.list(data, place, "parameters")):
+            at = (place, index)
+            checked = self._report.object(item, at, _PARAMETER)
+            if checked is None:
+                continue
+            name = self._report.name(checked["name"], (at, "name"), "a parameter")
+            declared = read_type(checked["type"], (at, "type"), reader)
+            if name in found:
+                self._report.add((at, "name"), f"parameter {quote(name)} is declared twice")
+            elif name is not None:
+                found[name] = None if declared is None else Parameter(name, declared.kind)
+        return found
+
+
+def _broken(name: str) -> Function:
+    """Stands for a function whose errors are already reported."""
+    return Function(name, (), "bool", BROKEN)

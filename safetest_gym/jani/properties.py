@@ -1,0 +1,2 @@
+from __future__ import annotations
+def read_own_properties(model, document): return ()

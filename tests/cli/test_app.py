@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from safetest_gym import __version__
+from tests.cli.conftest import Run
+
+
+def test_help_lists_the_commands(run: Run) -> None:
+    ended = run("--help")
+    assert ended.code == 0
+    assert "explore" in ended.out
+    assert "info" in ended.out
+
+
+def test_the_version_is_the_package_s(run: Run) -> None:
+    assert run("--version").out == f"safetest-gym {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["--fly"], ["info"], ["explore", "a", "b"]])
+def test_wrong_usage_ends_with_2_and_says_so_on_standard_error(
+    run: Run, arguments: list[str]
+) -> None:
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert "Error" in ended.err
+
+
+def test_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "safetest_gym", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"safetest-gym {__version__}\n"
