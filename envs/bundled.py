@@ -1,4 +1,4 @@
-"""The entry points behind the ids of bundled tasks.
+"""The entry point behind the ids of bundled tasks.
 
 Their keyword arguments are the generator's parameters and the environment's arguments
 side by side, as Gymnasium's ``make`` passes them.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from safetest_gym.envs.batch import Autoreset
 from safetest_gym.envs.jani_env import JaniEnv
 from safetest_gym.envs.options import EnvArguments, Generator
+from safetest_gym.envs.rendering import PICTURES
 from safetest_gym.envs.tasks import TASKS, make_generator
-from safetest_gym.envs.vector_env import JaniVectorEnv
 
-__all__ = ["BundledEnv", "BundledVectorEnv", "split_arguments"]
+__all__ = ["BundledEnv", "split_arguments"]
 
 _PICTURES = {"OneWayLine": "line", "TwoWayLine": "line"}
 _LONG = ("BouncingBall", "CartPole", "FollowCar", "InvertedPendulum")
@@ -32,8 +31,6 @@ def split_arguments(name: str, arguments: dict[str, Any]) -> tuple[Generator, En
 
 
 def _picture(name: str) -> str:
-    from safetest_gym.envs.rendering import PICTURES
-
     own = _PICTURES.get(name, TASKS[name])
     return own if own in PICTURES else "table"
 
@@ -44,18 +41,3 @@ class BundledEnv(JaniEnv):
     def __init__(self, task: str, *, render_mode: str | None = None, **arguments: Any) -> None:
         generator, env = split_arguments(task, arguments)
         super().__init__(generator, render_mode=render_mode, **env)
-
-
-class BundledVectorEnv(JaniVectorEnv):
-    """A batch of a bundled task by name."""
-
-    def __init__(
-        self,
-        task: str,
-        num_envs: int = 1,
-        *,
-        autoreset_mode: Autoreset = "NextStep",
-        **arguments: Any,
-    ) -> None:
-        generator, env = split_arguments(task, arguments)
-        super().__init__(generator, num_envs, autoreset_mode=autoreset_mode, **env)

@@ -21,9 +21,16 @@ from numpy.typing import NDArray
 from safetest_gym.engine.stepper import Stepper
 from safetest_gym.envs.observing import make_view
 from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
-from safetest_gym.envs.outcomes import FAILING, OUTCOME_NAMES, RUNNING, Outcome
+from safetest_gym.envs.outcomes import (
+    FAILING,
+    INVALID,
+    OUTCOME_NAMES,
+    RUNNING,
+    TRUNCATED,
+    Outcome,
+)
 from safetest_gym.envs.rewards import plan_reward
-from safetest_gym.envs.shielding import Shield, require_shield, shielded
+from safetest_gym.envs.shielding import Shield, never_empty, require_shield, shielded
 from safetest_gym.envs.starting import StartStream, chosen_start, derived_seeds
 from safetest_gym.errors import ActionError, ConfigError
 
@@ -32,7 +39,9 @@ __all__ = ["JaniEnv"]
 Observation = NDArray[np.floating[Any]]
 Vector = NDArray[Any]
 Info = dict[str, Any]
+Step = tuple[Observation, float, bool, bool, Info]
 TRAIL = 64
+_RUNNING, _ENDS_AT_ONCE, _OVER = range(3)
 _REBUILT = ("_advance", "_mask", "_observation", "_seen", "_state", "_stepper")
 
 
@@ -73,7 +82,7 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         self._steps = 0
         self._start_status = RUNNING
         self._ended: Outcome | None = None
-        self._needs_reset = True
+        self._phase = _OVER
         self._last_action: int | None = None
         self._trail: deque[Vector] = deque(maxlen=TRAIL)
         self._build_stepper()
@@ -82,9 +91,10 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         """Make the machine-code side; everything here is rebuilt after unpickling."""
         task, options = self.task, self.options
         view = self._view
+        plan = plan_reward(options.reward, task.property)
         self._stepper = Stepper(
             task,
-            plan_reward(options.reward, task.property),
+            plan,
             scaling=(view.offset, view.scale),
             dtype=view.space.dtype,
         )
@@ -94,6 +104,9 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         self._state = self._stepper.state
         self._limit = float("inf") if options.step_limit is None else options.step_limit
         self._inexact = bool(view.inexact)
+        self._watched = self._inexact or self._shield is not None
+        # Most rewards depend on the status alone: no need to fetch them.
+        self._constants = None if plan.expressions else self._stepper.constants
         self._seen: Callable[[], Observation] = (
             self._observation.copy if view.columns is None else partial(view, self._observation)
         )
@@ -117,7 +130,8 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         ``options`` may give the start: ``state``, a vector or a mapping from names to
         values, or ``index``, a position in the enumeration of the start states.
         """
-        super().reset(seed=seed)
+        if seed is not None:
+            super().reset(seed=seed)
         if seed is not None or self._starts is None:
             steps, starts = derived_seeds(self.np_random)
             self._stepper.seed(steps)
@@ -125,39 +139,51 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         start = chosen_start(self.task, options) if options else self._starts.take(1)[0]
         status = self._stepper.reset(start)
         self._steps = 0
-        self._needs_reset = False
         self._last_action = None
         self._trail.clear()
         self._start_status = status
         self._ended = OUTCOME_NAMES[status]
+        self._phase = _RUNNING if status == RUNNING else _ENDS_AT_ONCE
+        info = self._info()
         if self._inexact:
             self._view.require_exact(self._state[None])
-        info = self._info()
-        if self._ended is not None or self._shield is not None:
+        if self._shield is not None or status != RUNNING:
             info["action_mask"] = shielded(self._mask, self._shield, self._state)
         return self._seen(), info
 
-    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+    def step(self, action: Any) -> Step:
         """Take an action; see the class for what ``info`` tells."""
-        if self._needs_reset or self._ended is not None:
+        if self._phase:
             return self._step_ended()
-        self._last_action = number = index(action)
+        number = index(action)
         status = self._advance(number)
         if status < 0:
             return self._step_refused(number)
+        self._last_action = number
         self._steps += 1
-        info = self._info()
+        info = {
+            "state": self._state.copy(),
+            "action_mask": self._mask.copy(),
+            "cost": 0.0,
+            "cumulative_cost": 0.0,
+            "is_success": False,
+            "outcome": None,
+        }
+        reward = self._stepper.reward if self._constants is None else self._constants[status]
+        if status or self._watched or self._steps >= self._limit:
+            return self._finish(info, status, reward)
+        return self._seen(), reward, False, False, info
+
+    def _finish(self, info: Info, status: int, reward: float) -> Step:
+        """The rest of a step that may be more than the usual one."""
         if self._inexact:
             self._view.require_exact(self._state[None])
         if self._shield is not None:
             info["action_mask"] = shielded(self._mask, self._shield, self._state)
-        if status > 0:
-            self._end(info, OUTCOME_NAMES[status])
-            return self._seen(), self._stepper.reward, True, False, info
-        truncated = self._steps >= self._limit
-        if truncated:
-            self._end(info, "truncated")
-        return self._seen(), self._stepper.reward, False, truncated, info
+        truncated = not status and self._steps >= self._limit
+        if status or truncated:
+            self._end(info, OUTCOME_NAMES[TRUNCATED if truncated else status])
+        return self._seen(), reward, status > 0, truncated, info
 
     def _info(self) -> Info:
         return {
@@ -171,17 +197,16 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
 
     def _end(self, info: Info, outcome: Outcome) -> None:
         """Write down how the episode has ended."""
-        self._needs_reset = True
+        self._phase = _OVER
         self._ended = outcome
         info["outcome"] = outcome
         info["is_success"] = outcome == "goal"
         info["cost"] = info["cumulative_cost"] = float(outcome == "failing")
-        if not self._mask.any():
-            info["action_mask"] = shielded(self._mask, None, self._state)
+        info["action_mask"] = never_empty(info["action_mask"])
 
-    def _step_ended(self) -> tuple[Observation, float, bool, bool, Info]:
+    def _step_ended(self) -> Step:
         """The first step from a start state that ends the episode, or a step too many."""
-        if self._needs_reset or self._ended is None:
+        if self._phase == _OVER or self._ended is None:
             over = f"the episode has ended ({self._ended})" if self._ended else "it has not begun"
             raise ResetNeeded(f"call reset() before step(): {over}")
         info = self._info()
@@ -189,23 +214,19 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         self._end(info, self._ended)
         return self._seen(), self._stepper.constants[self._start_status], True, False, info
 
-    def _step_refused(self, action: int) -> tuple[Observation, float, bool, bool, Info]:
+    def _step_refused(self, action: int) -> Step:
         """An inapplicable action, or an error of the model that the engine explains."""
         self._stepper.raise_error()
         if self.options.invalid_action == "raise" or not 0 <= action < self.task.num_actions:
             raise ActionError(self._refusal(action))
+        self._last_action = action
         self._steps += 1
         info = self._info()
         info["invalid_action"] = True
-        if self._shield is not None:
-            info["action_mask"] = shielded(self._mask, self._shield, self._state)
-        if self.options.invalid_action == "terminate":
-            self._end(info, "invalid")
-            return self._seen(), self._stepper.constants[FAILING], True, False, info
-        truncated = self._steps >= self._limit
-        if truncated:
-            self._end(info, "truncated")
-        return self._seen(), self._stepper.constants[RUNNING], False, truncated, info
+        if self.options.invalid_action == "noop":
+            return self._finish(info, RUNNING, self._stepper.constants[RUNNING])
+        self._end(info, OUTCOME_NAMES[INVALID])
+        return self._seen(), self._stepper.constants[FAILING], True, False, info
 
     def _refusal(self, action: int) -> str:
         task = self.task
@@ -219,12 +240,15 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """What sb3-contrib's MaskablePPO asks for."""
+        if self._shield is None and self._phase == _RUNNING:
+            return self._mask.astype(np.bool_)
         return shielded(self._mask, self._shield, self._state).astype(np.bool_)
 
     def set_shield(self, shield: Shield | None) -> None:
         """Let ``shield`` take actions out of the masks from now on; None removes it."""
         require_shield(shield)
         self._shield = shield
+        self._watched = self._inexact or shield is not None
 
     def get_shield(self) -> Shield | None:
         """The shield in force."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, get_args
 
 from safetest_gym.envs.observing import Observation
+from safetest_gym.envs.rendering import PICTURES
 from safetest_gym.envs.rewards import RewardData, reward_from_data
 from safetest_gym.errors import ConfigError
 from safetest_gym.task import Task, load_task
@@ -90,6 +91,9 @@ class EnvOptions:
         limit = self.step_limit
         if limit is not None and (isinstance(limit, bool) or int(limit) != limit or limit < 1):
             raise ConfigError(f"step_limit must be at least 1 or None, got {limit!r}")
+        if self.picture not in PICTURES:
+            known = ", ".join(PICTURES)
+            raise ConfigError(f"unknown picture {self.picture!r}; known: {known}")
         reward_from_data(self.reward)
 
 

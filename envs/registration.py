@@ -26,7 +26,11 @@ def register_envs() -> None:
     entries: dict[str, tuple[str, str, dict[str, str]]]
     entries = {JANI_ID: ("jani_env:JaniEnv", "vector_env:JaniVectorEnv", {})}
     for name in TASKS:
-        entries[task_id(name)] = ("bundled:BundledEnv", "bundled:BundledVectorEnv", {"task": name})
+        entries[task_id(name)] = (
+            "bundled:BundledEnv",
+            "bundled_vector:BundledVectorEnv",
+            {"task": name},
+        )
     for env_id, (single, vector, arguments) in entries.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(

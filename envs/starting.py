@@ -24,6 +24,10 @@ def derived_seeds(random: np.random.Generator) -> tuple[int, int]:
     return steps, starts
 
 
+LISTABLE = 1_000_000
+"""Sets of start states up to this size are numbered, in their order of enumeration."""
+
+
 class StartStream:
     """Start states of one environment, in the same order however they are fetched."""
 
@@ -55,12 +59,7 @@ def chosen_start(task: Task, options: Mapping[str, Any]) -> NDArray[Any]:
     if set(options) not in ({"state"}, {"index"}):
         raise ConfigError(f"reset options are either 'state' or 'index', got {sorted(options)}")
     if "index" in options:
-        position = index(options["index"])
-        listed = task.initial.enumerate(position + 1) if position >= 0 else ()
-        if len(listed) <= position or position < 0:
-            raise StateError(f"there is no start state number {position}")
-        found: NDArray[Any] = listed[position]
-        return found
+        return _numbered_start(task, index(options["index"]))
     given = options["state"]
     if not isinstance(given, Mapping):
         values = np.asarray(given).tolist()
@@ -71,3 +70,17 @@ def chosen_start(task: Task, options: Mapping[str, Any]) -> NDArray[Any]:
         names = [variable.name for variable in task.variables]
         given = dict(zip(names, values, strict=True))
     return task.state(given)
+
+
+def _numbered_start(task: Task, number: int) -> NDArray[Any]:
+    count = task.initial.count()
+    if count is None or not 0 <= number < count:
+        of = "infinitely many" if count is None else str(count)
+        raise StateError(f"there is no start state number {number} (there are {of})")
+    if count > LISTABLE:
+        raise StateError(
+            f"{count} start states are too many to number them (limit {LISTABLE}); "
+            "give options={'state': ...}"
+        )
+    found: NDArray[Any] = task.initial.enumerate(LISTABLE)[number]
+    return found

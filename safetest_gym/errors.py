@@ -62,7 +62,7 @@ def _rebuild_jani_error(message: str, path: str, hint: str, source: str) -> Jani
     return JaniError(message, path=path, hint=hint, source=source)
 
 
-class JaniErrorGroup(ExceptionGroup[JaniError], JaniError):  # type: ignore[misc]  # two layouts, one base
+class JaniErrorGroup(ExceptionGroup[JaniError], JaniError):
     """Several faults of one document; ``errors`` lists them, ``path`` is the first one's."""
 
     message: str
@@ -82,7 +82,8 @@ class JaniErrorGroup(ExceptionGroup[JaniError], JaniError):  # type: ignore[misc
     def __reduce__(self) -> tuple[object, ...]:
         return JaniErrorGroup, (f"{len(self.errors)} errors", self.errors)
 
-    def derive(self, excs: Sequence[JaniError]) -> JaniErrorGroup:
+    def derive(self, excs: Sequence[JaniError]) -> JaniErrorGroup:  # type: ignore[override]  # only JaniErrors are inside
+        """Split groups stay groups of this kind."""
         return JaniErrorGroup(f"{len(excs)} errors", excs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.engine.unsafety import distance_expression
+from safetest_gym.engine.fingerprint import fingerprint
 from safetest_gym.engine.native import Engine, Evaluator
+from safetest_gym.engine.unsafety import distance_expression
 from safetest_gym.errors import ActionError, ConfigError, EvaluationError, StateError
 from safetest_gym.jani import (
-    format_expression,
     parse_expression,
     read_condition,
     read_model,
@@ -132,10 +133,8 @@ class Task:
     @property
     def digest(self) -> str:
         """Hash of model, constants, conditions and action mode; the same in every process."""
-        import hashlib
-
-        parts = [self.model.digest, self.action_mode]
-        parts += [format_expression(self.engine.failing), format_expression(self.engine.goal)]
+        conditions = fingerprint([self.engine.failing, self.engine.goal])
+        parts = [self.model.digest, self.action_mode, conditions]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @cached_property
@@ -194,7 +193,7 @@ class Task:
         return bool(self.engine.classify(self._pack_one(state))[0] & 1)
 
     def is_goal(self, state: State) -> bool:
-        """Does the goal condition hold? (A failing state may satisfy it, too.)"""
+        """Does the goal condition hold, in a failing state or not?"""
         return bool(self.engine.classify(self._pack_one(state))[0] & 2)
 
     def classify(self, states: State) -> NDArray[np.uint8]:
@@ -240,9 +239,9 @@ class Task:
         grouped: dict[int, list[int]] = {}
         for row in range(len(number)):
             label = int(np.searchsorted(ends, row, side="right"))
-            grouped.setdefault(label if self.action_mode == "label" else int(number[row]), []).append(
-                row
-            )
+            grouped.setdefault(
+                label if self.action_mode == "label" else int(number[row]), []
+            ).append(row)
         return sorted(grouped.items())
 
     def step_many(
@@ -374,9 +373,9 @@ def load_task(
     result = PlanningProperty(
         name=chosen.name,
         failure=chosen.failure if failure is None else read_condition(failure, tree),
-        goal=chosen.goal if goal is None else (
-            objective.goal if objective is not None else read_condition(goal, tree)
-        ),
+        goal=chosen.goal
+        if goal is None
+        else (objective.goal if objective is not None else read_condition(goal, tree)),
         start=chosen.start if start is None else _start(start, tree),
         goal_potential=(objective or chosen).goal_potential,
         goal_reward=(objective or chosen).goal_reward,
@@ -396,9 +395,7 @@ def _is_document(source: Source) -> bool:
     return True
 
 
-def pick_property(
-    properties: tuple[Property, ...], wanted: str | int | None
-) -> PlanningProperty:
+def pick_property(properties: tuple[Property, ...], wanted: str | int | None) -> PlanningProperty:
     """The property of that name or number; by default the first ``PA`` one, or none."""
     if wanted is None:
         for found in properties:
@@ -422,5 +419,3 @@ def _find(properties: tuple[Property, ...], wanted: str | int) -> Property:
         return properties[number]
     names = ", ".join(f"{i}: {p.name}" for i, p in enumerate(properties)) or "none"
     raise ConfigError(f"there is no property {wanted!r}; there are {names}")
-
-

@@ -20,7 +20,7 @@ FLOW = [
     {"jani"},
     {"engine"},
     {"starts"},
-    {"task"},
+    {"describe", "task"},
     {"policies"},
     {"fuzzing", "deciders", "faults"},
     {"repair", "verify"},

@@ -122,9 +122,7 @@ class Blocksworld:
     def _moves(self, block: int) -> Iterator[Json]:
         """Pick up, put down, then per other block stack and unstack."""
         empty, clear = build.ge(_HAND, 1), build.ge(_clear(block), 1)
-        held = build.both(
-            build.eq(_on(block), 0), build.le(_HAND, 0), build.le(_clear(block), 0)
-        )
+        held = build.both(build.eq(_on(block), 0), build.le(_HAND, 0), build.le(_clear(block), 0))
         taken: dict[str, Expr] = {
             _HAND: 0, _on(block): 0, _clear(block): 0, _height(block): self.blocks,
         }  # fmt: skip

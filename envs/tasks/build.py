@@ -224,9 +224,10 @@ def planning_property(
 ) -> Json:
     """A ``PA`` property.
 
-    ``start`` is a condition (an expression, or what `at_location` gives) or a list of states.
+    Goal, failure and start are expressions or what `at_location` gives; ``start`` can also
+    be a list of states.
     """
-    objective: Json = {"op": "objective", "goal": {"op": "state-condition", "exp": goal}}
+    objective: Json = {"op": "objective", "goal": _condition(goal)}
     if goal_potential is not None:
         objective["goal-potential"] = goal_potential
     if step_reward is not None:
@@ -240,16 +241,19 @@ def planning_property(
             if isinstance(row, Mapping)
         ]
         states = {"op": "states-values", "values": rows}
-    elif isinstance(start, dict) and start.get("op") == "state-condition":
-        states = start
     else:
-        states = {"op": "state-condition", "exp": start}
+        states = _condition(start)
     return {
         "name": name,
         "expression": {
             "op": "PA",
             "start": states,
-            "reach": {"op": "state-condition", "exp": failure},
+            "reach": _condition(failure),
             "objective": objective,
         },
     }
+
+
+def _condition(exp: Any) -> Json:
+    done = isinstance(exp, dict) and exp.get("op") == "state-condition"
+    return exp if done else {"op": "state-condition", "exp": exp}

@@ -77,9 +77,7 @@ class LayeredFamily:
         """The planning property; the only start is the first state."""
         start = build.both(build.eq(_LAYER, 0), build.eq(_SIDE, 0))
         return [
-            build.planning_property(
-                f"{self.name}-starts", goal=False, failure=False, start=start
-            )
+            build.planning_property(f"{self.name}-starts", goal=False, failure=False, start=start)
         ]
 
 

@@ -82,6 +82,11 @@ class FlappyBird:
         parts += ["free"] if self.walls == () else []
         return "_".join(parts)
 
+    @property
+    def scenery(self) -> Json:
+        """What a picture shows besides the state: the walls that are really there."""
+        return {"walls": self._standing()}
+
     def model(self) -> Json:
         """The JANI document, without properties."""
         rows: dict[str, tuple[Expr, Expr]] = {
@@ -109,10 +114,9 @@ class FlappyBird:
 
     def properties(self) -> list[Json]:
         """The safety property: start in the first column, never meet a wall; there is no goal."""
-        walls = _regular_walls(self.width, self.height) if self.walls is None else self.walls
         hits = [
             both(eq("bird_x", column), either(*_blocked(self.height, lowest, rows)))
-            for column, lowest, rows in walls
+            for column, lowest, rows in self._standing()
             if rows < self.height
         ]
         return [
@@ -123,6 +127,9 @@ class FlappyBird:
                 start=eq("bird_x", 0),
             )
         ]
+
+    def _standing(self) -> tuple[Wall, ...]:
+        return _regular_walls(self.width, self.height) if self.walls is None else self.walls
 
     def _move(self, action: str, guard: Expr, row: Expr, column: Expr) -> Json:
         """The row always changes; the column changes by chance."""

@@ -108,8 +108,7 @@ class Line(ABC):
             object.__setattr__(self, "icy", tuple(self.icy))
             if set(self.icy) - set(range(self.locations)) or len(set(self.icy)) < len(self.icy):
                 raise ConfigError(
-                    f"icy must name different locations in 0..{self.locations - 1}, "
-                    f"got {self.icy}"
+                    f"icy must name different locations in 0..{self.locations - 1}, got {self.icy}"
                 )
         chances = (self.drop_probability, self.icy_probability)
         if min(chances) < 0 or sum(chances) >= 1:
@@ -143,9 +142,7 @@ class Line(ABC):
         if self._parking:
             actions.append(PARK)
             edges.append(self._park())
-        return build.model(
-            self.name, actions=actions, variables=self._variables(), edges=edges
-        )
+        return build.model(self.name, actions=actions, variables=self._variables(), edges=edges)
 
     def properties(self) -> list[Json]:
         """The planning property with the compact start condition."""

@@ -259,7 +259,7 @@ class _Rules:
         return [
             planning_property(
                 f"{task.name}-safety",
-                goal=goal,
+                goal=at_location(goal, CHOICE),
                 failure=negate(self._unharmed()),
                 start=at_location(start, CHOICE),
                 goal_potential=self._potential(),

@@ -86,7 +86,12 @@ class TwoWayLine(Line):
 
 
 def _slide(
-    label: str, at: tuple[Expr, ...], lower: int, upper: int, *, change: int,
+    label: str,
+    at: tuple[Expr, ...],
+    lower: int,
+    upper: int,
+    *,
+    change: int,
     slip: int | None = None,
 ) -> Iterator[Slide]:
     """A motion for the velocities lower..upper, if there are any."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetest_gym.cli.options import (
@@ -36,15 +37,26 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Describe a model: variables, actions, automata, properties, start states, size."""
-    description = _describe(open_task(model, properties, choice, constants))
+    task = open_task(model, properties, choice, constants)
+    description = _describe(task, _listed_properties(task, properties))
     if as_json:
         print_json(description)
     else:
         _print(description)
 
 
-def _describe(task: Task) -> dict[str, Any]:
-    model = task.model
+def _listed_properties(task: Task, file: Path | None) -> tuple[Property, ...]:
+    """All that could have been chosen."""
+    from safetest_gym.jani import read_properties
+
+    return task.model.properties if file is None else read_properties(file, task.model)
+
+
+def _describe(task: Task, properties: tuple[Property, ...]) -> dict[str, Any]:
+    from safetest_gym.describe import log10_size
+
+    model, chosen = task.model, task.property
+    size = log10_size(model.variables)
     count, trouble = _count_starts(task)
     description: dict[str, Any] = {
         "name": task.name,
@@ -62,12 +74,12 @@ def _describe(task: Task) -> dict[str, Any]:
             for automaton in model.automata
         ],
         "synchronisations": list(_describe_vectors(model)),
-        "properties": [_describe_property(entry) for entry in task.properties],
-        "property": None if task.property is None else task.property.name,
-        "failure": _text(task.failure),
-        "goal": _text(task.goal),
+        "properties": [_describe_property(entry) for entry in properties],
+        "property": chosen.name or None,
+        "failure": _text(chosen.failure),
+        "goal": _text(chosen.goal),
         "start_states": count,
-        "size_bound_log10": _size_bound(model.variables),
+        "size_bound_log10": round(size, 2) if math.isfinite(size) else None,
     }
     if trouble:
         description["start_states_unknown"] = trouble
@@ -81,9 +93,12 @@ def _text(condition: Expression | None) -> str | None:
 
 
 def _describe_variable(variable: Variable) -> dict[str, Any]:
+    from safetest_gym.describe import domain_text
+
     description: dict[str, Any] = {
         "name": variable.name,
         "type": variable.kind,
+        "domain": domain_text(variable),
         "lower": variable.lower,
         "upper": variable.upper,
         "initial": variable.initial,
@@ -122,16 +137,6 @@ def _count_starts(task: Task) -> tuple[int | None, str]:
     return count, "" if count is not None else "infinitely many"
 
 
-def _size_bound(variables: tuple[Variable, ...]) -> float | None:
-    """Logarithm of the product of all domains; None when one of them is infinite."""
-    size = 1
-    for variable in variables:
-        if variable.lower is None or variable.upper is None or variable.kind == "real":
-            return None
-        size *= int(variable.upper) - int(variable.lower) + 1
-    return round(math.log10(size), 2)
-
-
 def _print(description: dict[str, Any]) -> None:
     from rich.console import Console
 
@@ -154,9 +159,13 @@ def _tables(description: dict[str, Any]) -> Iterator[Table]:
     yield _table("constants", ["name", "value"], list(description["constants"].items()))
     yield _table(
         "variables",
-        ["name", "type", "lower", "upper", "initial"],
+        ["name", "domain", "initial"],
         [
-            (entry["name"], *(_or_any(entry[key]) for key in ("type", "lower", "upper", "initial")))
+            (
+                entry["name"],
+                entry["domain"],
+                _initial_text(entry),
+            )
             for entry in description["variables"]
         ],
     )
@@ -189,13 +198,16 @@ def _tables(description: dict[str, Any]) -> Iterator[Table]:
                 entry["kind"],
                 "used" if entry["name"] == description["property"] else entry.get("reason", ""),
             )
-            for number, entry in enumerate(description["properties"], start=1)
+            for number, entry in enumerate(description["properties"])
         ],
     )
 
 
-def _or_any(value: object) -> object:
-    return "any" if value is None else value
+def _initial_text(variable: dict[str, Any]) -> str:
+    initial = variable["initial"]
+    if initial is None:
+        return "any"
+    return str(variable["locations"][initial] if "locations" in variable else initial)
 
 
 def _table(title: str, headers: list[str], rows: list[tuple[object, ...]]) -> Table:

@@ -31,7 +31,9 @@ PropertiesFile = Annotated[
 PropertyChoice = Annotated[
     str | None,
     typer.Option(
-        "--property", metavar="NAME|NUMBER", help="Which property to use, by name or number."
+        "--property",
+        metavar="NAME|NUMBER",
+        help="Which property to use, by name or by number from 0.",
     ),
 ]
 Constants = Annotated[
@@ -111,7 +113,7 @@ def open_task(
     return load_task(
         model,
         properties,
-        property=int(choice) if choice is not None and choice.isdecimal() else choice,
+        property=choice,
         constants=values,
         action_mode=action_mode,
     )

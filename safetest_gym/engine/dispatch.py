@@ -42,9 +42,7 @@ class Dispatcher:
         limited = [(edge, _limits(edge.conjuncts, self._lowering.ranges)) for edge in edges]
         return self._run(limited, {}, carry)
 
-    def _run(
-        self, edges: list[tuple[PreparedEdge, Limits]], known: Limits, carry: str
-    ) -> str:
+    def _run(self, edges: list[tuple[PreparedEdge, Limits]], known: Limits, carry: str) -> str:
         while True:
             variable = _best_variable(edges, known)
             if variable is None:

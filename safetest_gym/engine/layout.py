@@ -55,14 +55,11 @@ def lay_out(variables: Sequence[Variable]) -> Layout:
     used: list[int] = []
     for variable in variables:
         width, offset = _width(variable)
-        for word, bits in enumerate(used):
-            if bits + width <= 64:
-                break
-        else:
-            word, bits = len(used), 0
+        word = next((w for w, bits in enumerate(used) if bits + width <= 64), len(used))
+        if word == len(used):
             used.append(0)
-        fields.append(Field(variable, word, bits, width, offset))
-        used[word] = bits + width
+        fields.append(Field(variable, word, used[word], width, offset))
+        used[word] += width
     return Layout(tuple(fields), max(1, len(used)))
 
 

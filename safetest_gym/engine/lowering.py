@@ -19,9 +19,8 @@ __all__ = ["DECLARATIONS", "TYPES", "Lowering"]
 
 TYPES = {"bool": "i1", "int": "i64", "real": "double"}
 
-_LIBM = (
-    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh log pow".split()
-)
+_CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan")
+_LIBM = (*_CIRCULAR, "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "log", "pow")
 
 DECLARATIONS = "\n".join(
     [
@@ -29,7 +28,10 @@ DECLARATIONS = "\n".join(
             f"declare {{ i64, i1 }} @llvm.{name}.with.overflow.i64(i64, i64)"
             for name in ("sadd", "ssub", "smul")
         ),
-        *(f"declare double @llvm.{name}.f64(double)" for name in ("floor", "ceil", "trunc", "fabs")),
+        *(
+            f"declare double @llvm.{name}.f64(double)"
+            for name in ("floor", "ceil", "trunc", "fabs")
+        ),
         *(
             f"declare double @{name}({'double, double' if name == 'pow' else 'double'})"
             for name in _LIBM
@@ -75,7 +77,14 @@ _COMPARE_REAL = {"=": "oeq", "≠": "une", "<": "olt", "≤": "ole"}
 _OVERFLOW = {"+": "sadd", "-": "ssub", "*": "smul"}
 _INT = {"+": "add", "-": "sub", "*": "mul"}
 _FLOAT = {"+": "fadd", "-": "fsub", "*": "fmul"}
-_RECIPROCAL = {"cot": "tan", "coth": "tanh", "sec": "cos", "csc": "sin", "sech": "cosh", "csch": "sinh"}
+_RECIPROCAL = {
+    "cot": "tan",
+    "coth": "tanh",
+    "sec": "cos",
+    "csc": "sin",
+    "sech": "cosh",
+    "csch": "sinh",
+}
 _INVERSE = {
     "asec": "acos",
     "acsc": "asin",
@@ -470,4 +479,3 @@ class Lowering:
         fn = self._fn
         size = fn.op(f"call double @llvm.fabs.f64(double {register})")
         fn.fail_if(fn.op(f"fcmp uge double {size}, 0x7FF0000000000000"))
-

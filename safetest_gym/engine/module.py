@@ -66,9 +66,7 @@ def module_text(
 
 def evaluator_text(layout: Layout, expressions: Sequence[Expression]) -> str:
     """IR of ``evaluate(state, values)``: all expressions as doubles."""
-    fn = FunctionText(
-        EVALUATE, "ptr noalias readonly %state, ptr noalias %values", visible=True
-    )
+    fn = FunctionText(EVALUATE, "ptr noalias readonly %state, ptr noalias %values", visible=True)
     _, lowering = begin(fn, layout)
     inline = Inliner()
     for index, expression in enumerate(expressions):
@@ -133,9 +131,7 @@ def _expand(composition: Composition, products: ProductCode) -> str:
     lists = _lists(fn, products)
     count = "0"
     for label in range(len(composition.labels)):
-        count = fn.op(
-            f"call i64 @label_{label}({ROW_PASS}, i64 {count}, i64 %cap, ptr {lists})"
-        )
+        count = fn.op(f"call i64 @label_{label}({ROW_PASS}, i64 {count}, i64 %cap, ptr {lists})")
         fn.fail_below_zero(count)
         where = fn.op(f"getelementptr i64, ptr %ends, i64 {label}")
         fn.do(f"store i64 {count}, ptr {where}")
@@ -159,9 +155,7 @@ def _outcomes(composition: Composition, products: ProductCode) -> str:
 
 
 def _applicable(composition: Composition, products: ProductCode) -> str:
-    fn = FunctionText(
-        "applicable", "ptr noalias readonly %state, ptr noalias %mask", visible=True
-    )
+    fn = FunctionText("applicable", "ptr noalias readonly %state, ptr noalias %mask", visible=True)
     lists = _lists(fn, products)
     for label in range(len(composition.labels)):
         found = fn.op(f"call i64 @any_{label}(ptr %state, ptr {lists})")
@@ -280,5 +274,3 @@ def _pack_real(fn: FunctionText, field: Field, value: str) -> tuple[str, str]:
     _, bad = _outside(fn, field, number)
     result = fn.op(f"or i1 {large}, {broken}")
     return number, fn.op(f"or i1 {result}, {bad}")
-
-

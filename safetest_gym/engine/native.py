@@ -5,7 +5,6 @@ Pickles and copies hold the model only; the code comes back from the disk cache.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -13,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.engine.composition import Composition, compose
+from safetest_gym.engine.fingerprint import fingerprint
 from safetest_gym.engine.interpreter import Interpreter
 from safetest_gym.engine.layout import Layout, lay_out
 from safetest_gym.engine.machine import Machine, load_machine
 from safetest_gym.engine.module import EVALUATE, FUNCTIONS, evaluator_text, module_text
 from safetest_gym.errors import EngineError, StateError
-from safetest_gym.jani import format_expression
 from safetest_gym.jani.depth import deep_recursion
 from safetest_gym.jani.tree import Expression, Model, Value
 
@@ -39,8 +38,9 @@ class Expansion:
         ends: ``ends[s, k]`` rows of state s (from its first) belong to labels up to k.
     """
 
-    def __init__(self, states: Words, probability: Vectors, number: Words, first: Words,
-                 ends: Words) -> None:
+    def __init__(
+        self, states: Words, probability: Vectors, number: Words, first: Words, ends: Words
+    ) -> None:
         self.states = states
         self.probability = probability
         self.number = number
@@ -77,12 +77,7 @@ class Engine:
         """The code, loaded at first use."""
         if self._machine is None:
             with deep_recursion():
-                key = [
-                    "module",
-                    self.model.digest,
-                    format_expression(self.failing),
-                    format_expression(self.goal),
-                ]
+                key = ["module", self.model.digest, fingerprint([self.failing, self.goal])]
                 self._machine = load_machine(key, FUNCTIONS, self._text)
         return self._machine
 
@@ -253,8 +248,7 @@ class Evaluator:
         """``evaluate(state, doubles)``; negative where an expression has no value."""
         if self._machine is None:
             with deep_recursion():
-                key = ["evaluator", self.engine.model.digest, *map(format_expression, self.expressions)]
-                key.append(hashlib.sha256(repr(self.engine.layout.fields).encode()).hexdigest())
+                key = ["evaluator", self.engine.model.digest, fingerprint(self.expressions)]
                 self._machine = load_machine(
                     key,
                     (EVALUATE,),

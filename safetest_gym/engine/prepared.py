@@ -22,7 +22,7 @@ from safetest_gym.jani.tree import (
     Variable,
 )
 
-__all__ = ["PreparedDestination", "PreparedEdge", "Preparation"]
+__all__ = ["Preparation", "PreparedDestination", "PreparedEdge"]
 
 MAX_TANGLED = 20_000
 
@@ -156,9 +156,7 @@ class Preparation:
 
 def _at(owner: Automaton, location: int) -> Expression:
     assert owner.location_variable is not None
-    return Operation(
-        "=", (Reference(owner.location_variable), Literal(location, "int")), "bool"
-    )
+    return Operation("=", (Reference(owner.location_variable), Literal(location, "int")), "bool")
 
 
 def _conjuncts(guard: Expression) -> tuple[Expression, ...]:

@@ -9,7 +9,7 @@ edges, not with the number of their combinations.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from safetest_gym.engine.composition import Participant, Rule
@@ -18,7 +18,7 @@ from safetest_gym.engine.ir import FULL, FunctionText, real_constant
 from safetest_gym.engine.lowering import Lowering
 from safetest_gym.engine.prepared import PreparedEdge
 from safetest_gym.engine.rewrite import Update
-from safetest_gym.engine.steps import StepCode, begin, store_row
+from safetest_gym.engine.steps import StepCode, Write, begin, store_row
 
 __all__ = ["ProductCode"]
 
@@ -64,7 +64,9 @@ class ProductCode:
         return [self._enabled(), *(self._records(slot) for slot in self._slots.values())]
 
     def _enabled(self) -> str:
-        fn = FunctionText("enabled", "ptr noalias readonly %state, ptr noalias %lists", visible=False)
+        fn = FunctionText(
+            "enabled", "ptr noalias readonly %state, ptr noalias %lists", visible=False
+        )
         _, lowering = begin(fn, self._steps.layout)
         by_automaton: dict[int, list[Slot]] = {}
         for slot in self._slots.values():
@@ -134,7 +136,7 @@ class ProductCode:
         fn.ret(0)
         return fn.text()
 
-    def _write_record(self, fn: FunctionText):  # type: ignore[no-untyped-def]
+    def _write_record(self, fn: FunctionText) -> Write:
         width = self._width
 
         def write(update: Update, probability: str, lowering: Lowering, row: str) -> str:
@@ -208,9 +210,7 @@ class ProductCode:
             for edges, rows in sizes
         ]
 
-    def _ready(
-        self, fn: FunctionText, slots: Sequence[Slot]
-    ) -> tuple[list[str], str, str]:
+    def _ready(self, fn: FunctionText, slots: Sequence[Slot]) -> tuple[list[str], str, str]:
         """Jump on when every participant has an enabled edge; returns their counts."""
         counts = []
         skip = fn.label("skip")
@@ -328,7 +328,7 @@ class _Loops:
         where = fn.op(f"getelementptr i64, ptr {parts}, i64 {fn.op(f'add i64 {base}, {offset}')}")
         return fn.op(f"load i64, ptr {where}")
 
-    def _loop(self, first: str, end: str, body) -> None:  # type: ignore[no-untyped-def]
+    def _loop(self, first: str, end: str, body: Callable[[str], None]) -> None:
         fn = self._fn
         head, inside, done = fn.label("head"), fn.label("body"), fn.label("done")
         counter = fn.slot("i64")

@@ -81,8 +81,10 @@ class Ranges:
         """The range of ``expression``."""
         if isinstance(expression, Literal):
             value = expression.value
-            return Range(int(value), int(value)) if value is True or value is False else Range(
-                value, value
+            return (
+                Range(int(value), int(value))
+                if value is True or value is False
+                else Range(value, value)
             )
         if isinstance(expression, Reference):
             return self.variable(expression.variable)
@@ -220,7 +222,7 @@ def _int_product(parts: list[Range], fails: bool) -> Range:
 
 def _int_modulo(parts: list[Range], fails: bool) -> Range:
     a, b = parts
-    if b.lower > 0 and 0 <= a.lower and a.upper < b.lower:
+    if b.lower > 0 and a.lower >= 0 and a.upper < b.lower:
         return Range(a.lower, a.upper, fails)
     fails = fails or b.lower <= 0 <= b.upper
     return Range(min(0, b.lower + 1), max(0, b.upper - 1), fails)
@@ -232,9 +234,7 @@ def _int_power(parts: list[Range], fails: bool) -> Range:
     if exponent.upper > 64 and size > 1:
         return Range(INT_MIN, INT_MAX, True)
     top = size ** min(int(exponent.upper), 64) if exponent.upper > 0 else 1
-    return _integer(
-        0 if base.lower >= 0 else -int(top), int(top), fails or exponent.lower < 0
-    )
+    return _integer(0 if base.lower >= 0 else -int(top), int(top), fails or exponent.lower < 0)
 
 
 def _extremum(pick: Callable[..., int | float]) -> Callable[[list[Range], bool], Range]:
@@ -272,7 +272,8 @@ def _real_sum(parts: list[Range], fails: bool) -> Range:
 def _real_product(parts: list[Range], fails: bool) -> Range:
     total = parts[0]
     for part in parts[1:]:
-        total = _real(*map(float, _corners(lambda x, y: x * y, total, part)), fails)
+        lower, upper = _corners(lambda x, y: x * y, total, part)
+        total = _real(float(lower), float(upper), fails)
         fails = total.fails
     return Range(total.lower, total.upper, fails)
 
@@ -286,7 +287,8 @@ def _real_quotient(parts: list[Range], fails: bool) -> Range:
     a, b = parts
     if b.lower <= 0 <= b.upper:
         return Range(-INF, INF, True)
-    return _real(*map(float, _corners(lambda x, y: x / y, a, b)), fails)
+    lower, upper = _corners(lambda x, y: x / y, a, b)
+    return _real(float(lower), float(upper), fails)
 
 
 def _wave(parts: list[Range], fails: bool) -> Range:

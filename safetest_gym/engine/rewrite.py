@@ -22,7 +22,7 @@ from safetest_gym.jani.tree import (
     Variable,
 )
 
-__all__ = ["ATTEMPT", "REAL", "Inliner", "Update", "reads", "as_kind", "sequence"]
+__all__ = ["ATTEMPT", "REAL", "Inliner", "Update", "as_kind", "reads", "sequence"]
 
 REAL = "real"
 """Internal operator: an int as a real."""
@@ -177,7 +177,7 @@ def sequence(assignments: Iterable[Assignment], inline: Inliner) -> Update:
     transient_start: dict[object, Expression] = {}
     for index in sorted(by_index):
         before = dict(now)
-        written: dict[Variable, Expression] = {}
+        written: dict[object, Expression] = {}
         for assignment in by_index[index]:
             variable = assignment.variable
             places = _with_transients(assignment.value, before, transient_start)

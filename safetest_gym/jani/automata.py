@@ -32,7 +32,7 @@ class Instance:
         place: of the automaton in the document.
         variables: its own, by their names in the document.
         scope: everything its expressions may use, but transient variables.
-        assignable: what its edges may assign, by name.
+        assignable: what its edges may assign, by name; None for what has errors.
         values: what its locations give to transient variables.
     """
 
@@ -44,7 +44,7 @@ class Instance:
     locations: dict[str, int] = field(default_factory=dict)
     initial_locations: tuple[int, ...] = ()
     variables: dict[str, Variable] = field(default_factory=dict)
-    assignable: dict[str, Variable] = field(default_factory=dict)
+    assignable: dict[str, Variable | None] = field(default_factory=dict)
     location_variable: Variable | None = None
     values: LocationValues = field(default_factory=lambda: LocationValues(None, ()))
 
@@ -76,8 +76,7 @@ def read_instance(
         report: where errors go.
     """
     instance = Instance(name, data["name"], data, place, outer.scope)
-    global_names = {variable.name: variable for variable in outer.variables}
-    instance.assignable = dict(global_names)
+    instance.assignable = dict(outer.assignable)
     _read_scope(instance, outer, unique, report)
     _read_locations(instance, unique, report)
     return instance
@@ -88,7 +87,7 @@ def _read_scope(
 ) -> None:
     data, place = instance.data, (instance.place, "variables")
     entries = register_functions(data, instance.place, report)
-    items = report.list(data.get("variables", []), place, "variables")
+    items = report.take_list(data.get("variables", []), place, "variables")
     if not items and not entries:
         return
     scope = Scope(
@@ -98,20 +97,21 @@ def _read_scope(
     reader = outer.reader
     for index, item in enumerate(items):
         at = (place, index)
-        checked = report.object(item, at, _VARIABLE)
+        checked = report.take_object(item, at, _VARIABLE)
         if checked is None:
             continue
-        name = report.name(checked["name"], (at, "name"), "a variable")
+        name = report.take_name(checked["name"], (at, "name"), "a variable")
         if name is None:
             continue
         if name in instance.variables or name in outer.names:
             report.add((at, "name"), f"{quote(name)} is declared twice", "rename one")
             continue
         variable = read_variable(checked, at, reader, unique[name])
+        instance.assignable[name] = variable
         scope.names[name] = BROKEN if variable is None else Reference(variable)
         if variable is None:
             continue
-        instance.variables[name] = instance.assignable[name] = variable
+        instance.variables[name] = variable
         if variable.transient:
             del scope.names[name]
             scope.absent[name] = f"transient variable {quote(name)} cannot be read here"
@@ -121,14 +121,14 @@ def _read_scope(
 def _read_locations(instance: Instance, unique: Mapping[str, str], report: Report) -> None:
     data, place = instance.data, (instance.place, "locations")
     given: list[dict[Variable, Expression]] = []
-    items = report.list(data["locations"], place, "locations")
+    items = report.take_list(data["locations"], place, "locations")
     reader = Reader(instance.scope, report)
     for index, item in enumerate(items):
         at = (place, index)
-        checked = report.object(item, at, _LOCATION)
+        checked = report.take_object(item, at, _LOCATION)
         if checked is None:
             continue
-        name = report.name(checked["name"], (at, "name"), "a location")
+        name = report.take_name(checked["name"], (at, "name"), "a location")
         if name is None:
             continue
         if name in instance.locations:
@@ -147,9 +147,7 @@ def _read_locations(instance: Instance, unique: Mapping[str, str], report: Repor
     instance.values = LocationValues(instance.location_variable, given)
 
 
-def _location_variable(
-    instance: Instance, unique: Mapping[str, str], report: Report
-) -> Variable:
+def _location_variable(instance: Instance, unique: Mapping[str, str], report: Report) -> Variable:
     initial = instance.initial_locations
     return Variable(
         name=unique[""],
@@ -164,10 +162,10 @@ def _location_variable(
 
 def _initial_locations(instance: Instance, report: Report) -> tuple[int, ...]:
     place = (instance.place, "initial-locations")
-    data = report.list(instance.data["initial-locations"], place, "location names")
+    data = report.take_list(instance.data["initial-locations"], place, "location names")
     found: dict[int, None] = {}
     for index, item in enumerate(data):
-        name = report.choice(item, (place, index), "location", instance.locations)
+        name = report.take_choice(item, (place, index), "location", instance.locations)
         if name is not None:
             found[instance.locations[name]] = None
     if not data and isinstance(instance.data["initial-locations"], list):
@@ -180,19 +178,13 @@ def _transient_values(
 ) -> dict[Variable, Expression]:
     report, place = reader.report, (place, "transient-values")
     found: dict[Variable, Expression] = {}
-    items = report.list(location.get("transient-values", []), place, "transient values")
+    items = report.take_list(location.get("transient-values", []), place, "transient values")
     for index, item in enumerate(items):
         at = (place, index)
-        checked = report.object(item, at, _TRANSIENT_VALUE)
+        checked = report.take_object(item, at, _TRANSIENT_VALUE)
         if checked is None:
             continue
-        name = report.choice(
-            checked["ref"], (at, "ref"), "transient variable", instance.assignable
-        )
-        variable = None if name is None else instance.assignable[name]
-        if variable is not None and not variable.transient:
-            report.add((at, "ref"), f"{quote(variable.name)} is not a transient variable")
-            variable = None
+        variable = _transient(instance, checked["ref"], (at, "ref"), report)
         value = reader.read(
             checked["value"], (at, "value"), None if variable is None else variable.kind
         )
@@ -207,10 +199,21 @@ def _transient_values(
     return found
 
 
+def _transient(instance: Instance, ref: Any, place: Place, report: Report) -> Variable | None:
+    variable = instance.assignable.get(ref) if isinstance(ref, str) else None
+    if variable is None:
+        known = [n for n, v in instance.assignable.items() if v is None or v.transient]
+        report.take_choice(ref, place, "transient variable", known)
+    elif not variable.transient:
+        report.add(place, f"{quote(variable.name)} is not a transient variable")
+        return None
+    return variable
+
+
 def read_restriction(data: Mapping[str, Any], place: Place, reader: Reader) -> Expression | None:
     """The ``restrict-initial`` of a model or automaton, None if it has none."""
     if "restrict-initial" not in data:
         return None
     at = (place, "restrict-initial")
-    checked = reader.report.object(data["restrict-initial"], at, EXPRESSION)
+    checked = reader.report.take_object(data["restrict-initial"], at, EXPRESSION)
     return None if checked is None else reader.read(checked["exp"], (at, "exp"), "bool")

@@ -36,6 +36,7 @@ class Declarations:
     Attributes:
         scope: constants, variables and functions; transient variables are absent from it.
         variables: global variables, transient ones included.
+        assignable: the same by name; None for those with errors.
         names: of constants and variables, those with errors included.
     """
 
@@ -43,6 +44,7 @@ class Declarations:
     reader: Reader
     constants: dict[str, Value] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
+    assignable: dict[str, Variable | None] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
 
 
@@ -59,15 +61,17 @@ def read_declarations(
     for name, entry in resolver.entries.items():
         resolver.find(name, entry.place)
     table.read_all()
-    variables: list[Variable] = []
-    for entry in resolver.entries.values():
-        if isinstance(entry.result, Reference):
-            variables.append(entry.result.variable)
+    assignable: dict[str, Variable | None] = {}
+    for name, entry in resolver.entries.items():
+        if not entry.is_constant:
+            found = entry.result
+            assignable[name] = found.variable if isinstance(found, Reference) else None
     return Declarations(
         resolver.scope,
         resolver.reader,
         resolver.constants,
-        variables,
+        [variable for variable in assignable.values() if variable is not None],
+        assignable,
         frozenset(resolver.entries),
     )
 
@@ -87,15 +91,15 @@ class _Resolver:
     def register(self, data: Mapping[str, Any], root: Place, section: str, shape: Shape) -> None:
         """Note what a section declares, to be read later."""
         place = (root, section)
-        for index, item in enumerate(self._report.list(data.get(section, []), place, section)):
+        for index, item in enumerate(self._report.take_list(data.get(section, []), place, section)):
             at = (place, index)
             known = isinstance(item, dict) and isinstance(item.get("name"), str)
-            checked = self._report.object(item, at, shape)
+            checked = self._report.take_object(item, at, shape)
             if not known:
                 if checked is not None:
-                    self._report.name(checked["name"], (at, "name"), shape.what)
+                    self._report.take_name(checked["name"], (at, "name"), shape.what)
                 continue
-            name = self._report.name(item["name"], (at, "name"), shape.what)
+            name = self._report.take_name(item["name"], (at, "name"), shape.what)
             if name is None:
                 continue
             if name in self.entries:
@@ -177,9 +181,7 @@ class _Resolver:
         return BROKEN if variable is None else Reference(variable)
 
 
-def read_variable(
-    data: dict[str, Any], place: Place, reader: Reader, name: str
-) -> Variable | None:
+def read_variable(data: dict[str, Any], place: Place, reader: Reader, name: str) -> Variable | None:
     """The variable a checked declaration declares, under ``name``; None if it has errors."""
     report = reader.report
     transient = data.get("transient", False)

@@ -170,7 +170,8 @@ class _Oddities:
         try:
             return parse_integer(text)
         except OverflowError as error:
-            self.numbers[id(value := math.nan * 1)] = value, str(error)
+            value = float("nan")
+            self.numbers[id(value)] = value, str(error)
             return value
 
     def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class EdgeContext:
     Attributes:
         conditions: reads guards and probabilities.
         values: reads assigned values.
-        assignable: variables that may be assigned, by name.
+        assignable: variables that may be assigned, by name; None for those with errors.
         deterministic: an edge has one destination only (model type lts).
     """
 
@@ -47,7 +47,7 @@ class EdgeContext:
     values: Reader
     locations: Mapping[str, int]
     actions: Mapping[str, object]
-    assignable: Mapping[str, Variable]
+    assignable: Mapping[str, Variable | None]
     deterministic: bool
 
     @property
@@ -59,50 +59,53 @@ class EdgeContext:
 def read_edges(data: Any, place: Place, context: EdgeContext) -> tuple[Edge, ...]:
     """All edges without errors; errors are reported."""
     edges: list[Edge] = []
-    for index, item in enumerate(context.report.list(data, place, "edges")):
-        edge = _read_edge(item, (place, index), context)
+    path = context.report.path(place)
+    for index, item in enumerate(context.report.take_list(data, place, "edges")):
+        edge = _read_edge(item, (place, index), f"{path}[{index}]", context)
         if edge is not None:
             edges.append(edge)
     return tuple(edges)
 
 
-def _read_edge(data: Any, place: Place, context: EdgeContext) -> Edge | None:
+def _read_edge(data: Any, place: Place, path: str, context: EdgeContext) -> Edge | None:
     report = context.report
-    checked = report.object(data, place, _EDGE)
+    checked = report.take_object(data, place, _EDGE)
     if checked is None:
         return None
     for key, message in _UNSUPPORTED.items():
         if key in checked:
             report.add((place, key), message)
-    location = report.choice(
+    location = report.take_choice(
         checked["location"], (place, "location"), "location", context.locations
     )
     action = None
     if "action" in checked:
-        action = report.choice(checked["action"], (place, "action"), "action", context.actions)
+        action = report.take_choice(checked["action"], (place, "action"), "action", context.actions)
     guard: Expression | None = TRUE
     if "guard" in checked:
         guard = _expression(checked["guard"], (place, "guard"), context.conditions, "bool")
-    destinations = _destinations(checked["destinations"], (place, "destinations"), context)
+    destinations = _destinations(
+        checked["destinations"], (place, "destinations"), f"{path}.destinations", context
+    )
     if location is None or guard is None or destinations is None:
         return None
     index = context.locations[location]
-    return Edge(action, index, guard, destinations, report.path(place))
+    return Edge(action, index, guard, destinations, path)
 
 
 def _expression(data: Any, place: Place, reader: Reader, kind: Any) -> Expression | None:
-    checked = reader.report.object(data, place, EXPRESSION)
+    checked = reader.report.take_object(data, place, EXPRESSION)
     return None if checked is None else reader.read(checked["exp"], (place, "exp"), kind)
 
 
 def _destinations(
-    data: Any, place: Place, context: EdgeContext
+    data: Any, place: Place, path: str, context: EdgeContext
 ) -> tuple[Destination, ...] | None:
     report = context.report
-    items = report.list(data, place, "destinations")
+    items = report.take_list(data, place, "destinations")
     found: list[Destination] = []
     for index, item in enumerate(items):
-        destination = _destination(item, (place, index), context)
+        destination = _destination(item, (place, index), f"{path}[{index}]", context)
         if destination is not None:
             found.append(destination)
     if not isinstance(data, list) or len(found) < len(items):
@@ -133,12 +136,12 @@ def _check_sum(destinations: list[Destination], place: Place, report: Report) ->
         report.add(place, f"the probabilities add up to {at_least}{total:.9g}, not 1", hint)
 
 
-def _destination(data: Any, place: Place, context: EdgeContext) -> Destination | None:
+def _destination(data: Any, place: Place, path: str, context: EdgeContext) -> Destination | None:
     report = context.report
-    checked = report.object(data, place, _DESTINATION)
+    checked = report.take_object(data, place, _DESTINATION)
     if checked is None:
         return None
-    location = report.choice(
+    location = report.take_choice(
         checked["location"], (place, "location"), "location", context.locations
     )
     before = len(report)
@@ -149,11 +152,11 @@ def _destination(data: Any, place: Place, context: EdgeContext) -> Destination |
     assignments: tuple[Assignment, ...] = ()
     if "assignments" in checked:
         at = (place, "assignments")
-        assignments = _assignments(checked["assignments"], at, context)
+        assignments = _assignments(checked["assignments"], at, f"{path}.assignments", context)
     if location is None or len(report) > before:
         return None
     index = context.locations[location]
-    return Destination(index, probability, assignments, report.path(place))
+    return Destination(index, probability, assignments, path)
 
 
 def _probability(data: Any, place: Place, reader: Reader) -> Expression | None:
@@ -167,13 +170,15 @@ def _probability(data: Any, place: Place, reader: Reader) -> Expression | None:
     return node
 
 
-def _assignments(data: Any, place: Place, context: EdgeContext) -> tuple[Assignment, ...]:
+def _assignments(
+    data: Any, place: Place, path: str, context: EdgeContext
+) -> tuple[Assignment, ...]:
     found: list[Assignment] = []
     taken: set[tuple[Variable, int]] = set()
     report = context.report
-    for number, item in enumerate(report.list(data, place, "assignments")):
+    for number, item in enumerate(report.take_list(data, place, "assignments")):
         at = (place, number)
-        assignment = _assignment(item, at, context)
+        assignment = _assignment(item, at, f"{path}[{number}]", context)
         if assignment is None:
             continue
         target = (assignment.variable, assignment.index)
@@ -186,9 +191,9 @@ def _assignments(data: Any, place: Place, context: EdgeContext) -> tuple[Assignm
     return tuple(found)
 
 
-def _assignment(data: Any, place: Place, context: EdgeContext) -> Assignment | None:
+def _assignment(data: Any, place: Place, path: str, context: EdgeContext) -> Assignment | None:
     report = context.report
-    checked = report.object(data, place, _ASSIGNMENT)
+    checked = report.take_object(data, place, _ASSIGNMENT)
     if checked is None:
         return None
     ref, variable = checked["ref"], None
@@ -204,12 +209,12 @@ def _assignment(data: Any, place: Place, context: EdgeContext) -> Assignment | N
     value = context.values.read(checked["value"], (place, "value"), kind)
     if variable is None:
         return None
-    return Assignment(variable, value, index, report.path(place))
+    return Assignment(variable, value, index, path)
 
 
 def _report_target(ref: Any, place: Place, context: EdgeContext) -> None:
     known = context.values.scope.names.get(ref) if isinstance(ref, str) else None
-    if known is None:
-        context.report.choice(ref, place, "variable", context.assignable)
-    elif isinstance(known, Literal):
+    if isinstance(known, Literal):
         context.report.add(place, f"{quote(ref)} is a constant, it cannot be assigned")
+    else:
+        context.report.take_choice(ref, place, "variable", context.assignable)

@@ -18,6 +18,7 @@ from safetest_gym.jani.operators import (
     OperandError,
     UnfoldedError,
     build,
+    is_broken,
 )
 from safetest_gym.jani.reporting import Place, Report, Shape, describe, quote
 from safetest_gym.jani.scope import Scope
@@ -33,14 +34,14 @@ from safetest_gym.jani.tree import (
     Value,
 )
 
-__all__ = ["EXPRESSION", "Reader"]
+__all__ = ["CONSTANTS", "EXPRESSION", "Reader"]
 
 EXPRESSION = Shape("an expression", ("exp",))
 """``{"exp": …}``, as guards and the like are written."""
 
 _CALL = Shape("a function call", ("op", "function", "args"))
 _CONSTANT = Shape("a constant", ("constant",))
-_CONSTANTS = {"e": math.e, "π": math.pi, "pi": math.pi}
+CONSTANTS = {"e": math.e, "π": math.pi, "pi": math.pi}
 _KEYS = {1: ("exp",), 2: ("left", "right"), 3: ("if", "then", "else")}
 _SHAPES = {
     symbol: Shape(f"the operation {symbol}", ("op", *_KEYS[arity]))
@@ -65,7 +66,10 @@ class Reader:
 
         Errors are reported; the result's kind is then ``broken``.
         """
-        node = self._read(data, place)
+        return self.finish(self._read(data, place), place, kind)
+
+    def finish(self, node: Expression, place: Place, kind: Kind | None = None) -> Expression:
+        """``node`` as a whole expression: its constants have values and its kind fits."""
         if self._unfolded:
             self._report_unfolded(node)
         return node if kind is None else self.require(node, kind, place)
@@ -74,19 +78,21 @@ class Reader:
         """``node`` if it can be used as ``kind``."""
         if node.kind == kind or (kind == "real" and node.kind == "int"):
             return node
-        if node.kind != "broken":
+        if not is_broken(node):
             hint = ""
             if kind == "int" and node.kind == "real":
                 hint = "floor, ceil or trc make an int of a real"
             elif kind == "bool":
                 hint = "compare it with a value"
-            self.report.add(place, f"expected {_ARTICLES[kind]}, found {_ARTICLES[node.kind]}", hint)
+            self.report.add(
+                place, f"expected {_ARTICLES[kind]}, found {_ARTICLES[node.kind]}", hint
+            )
         return BROKEN
 
     def constant(self, data: Any, place: Place, kind: Kind) -> Value | None:
         """The value of a constant expression, as ``kind``; None if it has errors."""
         node = self.read(data, place, kind)
-        if node.kind == "broken":
+        if is_broken(node):
             return None
         if type(node) is not Literal:
             self.report.add(place, "expected a constant expression, this one needs the state")
@@ -129,7 +135,9 @@ class Reader:
             return self._call(data, place) if symbol == "call" else self._unknown(symbol, place)
         if not self._well_formed(data, symbol, arity, place):
             return BROKEN
-        if symbol in CHAINS:
+        if symbol in CHAINS and (
+            _is_operation(data["left"], symbol) or _is_operation(data["right"], symbol)
+        ):
             return self._chain(symbol, data, place)
         operands: list[Expression] = []
         places: list[Place] = []
@@ -137,7 +145,7 @@ class Reader:
             at = (place, key)
             places.append(at)
             operands.append(self._read(data[key], at))
-        return self._build(symbol, operands, place, places)
+        return self.operation(symbol, operands, place, places)
 
     def _well_formed(self, data: dict[str, Any], symbol: str, arity: int, place: Place) -> bool:
         if len(data) == arity + 1:
@@ -146,7 +154,7 @@ class Reader:
                     break
             else:
                 return True
-        return self.report.object(data, place, _SHAPES[symbol]) is not None
+        return self.report.take_object(data, place, _SHAPES[symbol]) is not None
 
     def _chain(self, symbol: str, data: dict[str, Any], place: Place) -> Expression:
         """Read nested operations of one associative operator without recursion."""
@@ -174,7 +182,7 @@ class Reader:
                 places.append(at)
                 steps.append(None)
         if all_ints or symbol not in ("+", "*"):
-            return self._build(symbol, leaves, place, places)
+            return self.operation(symbol, leaves, place, places)
         return self._combine(symbol, leaves, places, steps)
 
     def _combine(
@@ -192,26 +200,27 @@ class Reader:
                 results.append(next(rest))
             else:
                 right, left = results.pop(), results.pop()
-                node = self._build(symbol, [left[0], right[0]], at, [left[1], right[1]])
+                node = self.operation(symbol, [left[0], right[0]], at, [left[1], right[1]])
                 results.append((node, at))
         return results[0][0]
 
-    def _build(
+    def operation(
         self, symbol: str, operands: list[Expression], place: Place, places: list[Place]
     ) -> Expression:
+        """A checked operation; errors are reported at ``place`` or an operand's place."""
         try:
             node = build(symbol, operands)
         except OperandError as error:
-            if not any([operand.kind == "broken" for operand in operands]):
+            if not any(is_broken(operand) for operand in operands):
                 self.report.add(places[error.index], error.message, error.hint)
             return BROKEN
         except UnfoldedError as error:
             self._unfolded[error.operation] = (place, str(error))
             return error.operation
-        return BROKEN if node.kind == "broken" else node
+        return BROKEN if is_broken(node) else node
 
     def _call(self, data: dict[str, Any], place: Place) -> Expression:
-        checked = self.report.object(data, place, _CALL)
+        checked = self.report.take_object(data, place, _CALL)
         if checked is None:
             return BROKEN
         name, at = checked["function"], (place, "function")
@@ -222,7 +231,9 @@ class Reader:
         arguments: list[Expression] = []
         args_place = (place, "args")
         places: list[Place] = []
-        for index, item in enumerate(self.report.list(checked["args"], args_place, "arguments")):
+        for index, item in enumerate(
+            self.report.take_list(checked["args"], args_place, "arguments")
+        ):
             places.append((args_place, index))
             arguments.append(self._read(item, places[-1]))
         if function is None or not isinstance(checked["args"], list):
@@ -233,19 +244,19 @@ class Reader:
         self, function: Function, arguments: list[Expression], place: Place, places: list[Place]
     ) -> Expression:
         """A checked call, folded if all arguments are literals."""
-        if function.body.kind == "broken":
+        if is_broken(function.body):
             return BROKEN
         wanted = len(function.parameters)
         if len(arguments) != wanted:
             self.report.add(
                 place,
-                f"function {quote(function.name)} takes {wanted} arguments, "
-                f"here are {len(arguments)}",
+                f"function {quote(function.name)} has {wanted} parameters, "
+                f"here are {len(arguments)} arguments",
             )
             return BROKEN
         broken = False
         for argument, parameter, at in zip(arguments, function.parameters, places, strict=True):
-            if self.require(argument, parameter.kind, at).kind == "broken":
+            if is_broken(self.require(argument, parameter.kind, at)):
                 broken = True
         if broken:
             return BROKEN
@@ -263,13 +274,13 @@ class Reader:
 
     def _without_operator(self, data: dict[str, Any], place: Place) -> Expression:
         if "constant" in data and "op" not in data:
-            checked = self.report.object(data, place, _CONSTANT)
-            name = self.report.choice(
-                data["constant"], (place, "constant"), "constant", _CONSTANTS
+            checked = self.report.take_object(data, place, _CONSTANT)
+            name = self.report.take_choice(
+                data["constant"], (place, "constant"), "constant", CONSTANTS
             )
             if checked is None or name is None:
                 return BROKEN
-            return Literal(_CONSTANTS[name], "real")
+            return Literal(CONSTANTS[name], "real")
         if "distribution" in data:
             self.report.add(place, "sampling from a distribution is not supported")
         elif "op" in data:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from safetest_gym.jani.scope import Scope
 from safetest_gym.jani.tree import Function, Parameter
 from safetest_gym.jani.types import read_type
 
-__all__ = ["FunctionEntry", "FunctionTable", "mentioned_names", "register_functions"]
+__all__ = ["FunctionEntry", "FunctionTable", "register_functions"]
 
 _FUNCTION = Shape("a function", ("name", "type", "parameters", "body"))
 _PARAMETER = Shape("a parameter", ("name", "type"))
@@ -21,9 +21,9 @@ _PARAMETER = Shape("a parameter", ("name", "type"))
 
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
-    """A function as the document has it."""
+    """A function as the document has it; no ``data`` if it lacks something."""
 
-    data: dict[str, Any]
+    data: dict[str, Any] | None
     place: Place
 
 
@@ -33,32 +33,17 @@ def register_functions(
     """The functions that ``data`` (a model or an automaton) declares, by name."""
     entries: dict[str, FunctionEntry] = {}
     place = (root, "functions")
-    for index, item in enumerate(report.list(data.get("functions", []), place, "functions")):
+    for index, item in enumerate(report.take_list(data.get("functions", []), place, "functions")):
         at = (place, index)
-        checked = report.object(item, at, _FUNCTION)
-        if checked is None:
+        checked = report.take_object(item, at, _FUNCTION)
+        if not isinstance(item, dict) or "name" not in item:
             continue
-        name = report.name(checked["name"], (at, "name"), "a function")
+        name = report.take_name(item["name"], (at, "name"), "a function")
         if name in entries:
             report.add((at, "name"), f"function {quote(name)} is declared twice", "rename one")
         elif name is not None:
             entries[name] = FunctionEntry(checked, at)
     return entries
-
-
-def mentioned_names(entries: Iterable[FunctionEntry]) -> set[str]:
-    """All texts in the functions' bodies: every name they mention, and more."""
-    found: set[str] = set()
-    stack: list[Any] = [entry.data["body"] for entry in entries]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            found.add(item)
-        elif isinstance(item, dict):
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
-    return found
 
 
 class FunctionTable:
@@ -102,6 +87,8 @@ class FunctionTable:
 
     def _read(self, name: str, entry: FunctionEntry) -> Function:
         data, place = entry.data, entry.place
+        if data is None:
+            return _broken(name)
         outside = Reader(self._scope, self._report)
         result = read_type(data["type"], (place, "type"), outside)
         parameters = self._parameters(data["parameters"], (place, "parameters"), outside)
@@ -126,12 +113,12 @@ class FunctionTable:
 
     def _parameters(self, data: Any, place: Place, reader: Reader) -> dict[str, Parameter | None]:
         found: dict[str, Parameter | None] = {}
-        for index, item in enumerate(self._report.list(data, place, "parameters")):
+        for index, item in enumerate(self._report.take_list(data, place, "parameters")):
             at = (place, index)
-            checked = self._report.object(item, at, _PARAMETER)
+            checked = self._report.take_object(item, at, _PARAMETER)
             if checked is None:
                 continue
-            name = self._report.name(checked["name"], (at, "name"), "a parameter")
+            name = self._report.take_name(checked["name"], (at, "name"), "a parameter")
             declared = read_type(checked["type"], (at, "type"), reader)
             if name in found:
                 self._report.add((at, "name"), f"parameter {quote(name)} is declared twice")

@@ -22,6 +22,7 @@ AUTOMATON = Shape(
     ("name", "locations", "initial-locations", "edges"),
     ("variables", "restrict-initial", "functions"),
 )
+_MISSING = {"jani-version": 1, "name": "", "type": "mdp", "automata": None, "system": None}
 _ACTION = Shape("an action", ("name",))
 
 _TYPES = ("lts", "mdp", "dtmc")
@@ -56,7 +57,7 @@ _OTHER_FEATURES = (
 
 
 def check_header(data: Any, root: Place, report: Report) -> Mapping[str, Any]:
-    """``data`` if it looks like a model of a type we read.
+    """``data``, if it looks like a model of a type we read, with all required keys.
 
     Raises:
         JaniError: it does not; nothing else in it is then worth reading.
@@ -68,10 +69,11 @@ def check_header(data: Any, root: Place, report: Report) -> Mapping[str, Any]:
     if isinstance(kind, str) and kind.lower() in _OTHER_TYPES:
         other = f"models of type {kind} ({_OTHER_TYPES[kind.lower()]}) are not supported"
         _stop((root, "type"), other, "lts, mdp and dtmc are")
-    checked = report.object(data, root, MODEL)
-    if checked is None:
+    report.take_object(data, root, MODEL)
+    if not isinstance(data, dict):
         report.raise_errors()
-    assert checked is not None
+    checked: dict[str, Any] = {**_MISSING, **data}
+    kind = checked["type"]
     version = checked["jani-version"]
     if type(version) is not int or version != 1:
         message = f"expected version 1, found {describe(version)}"
@@ -80,7 +82,7 @@ def check_header(data: Any, root: Place, report: Report) -> Mapping[str, Any]:
         report.add((root, "name"), f"expected a text, found {describe(checked['name'])}")
     if not isinstance(checked.get("metadata", {}), dict):
         report.add((root, "metadata"), f"expected an object, found {describe(data['metadata'])}")
-    report.choice(kind, (root, "type"), "model type", _TYPES)
+    report.take_choice(kind, (root, "type"), "model type", _TYPES)
     _check_features(checked.get("features", []), (root, "features"), report)
     if "datatypes" in checked:
         report.add((root, "datatypes"), "datatypes are not supported")
@@ -94,7 +96,7 @@ def _stop(place: Place, message: str, hint: str) -> None:
 
 
 def _check_features(data: Any, place: Place, report: Report) -> None:
-    for index, item in enumerate(report.list(data, place, "features")):
+    for index, item in enumerate(report.take_list(data, place, "features")):
         at = (place, index)
         if isinstance(item, str) and item in _OTHER_FEATURES:
             report.add(at, f"feature {quote(item)} is not supported")
@@ -109,12 +111,12 @@ def read_actions(data: Mapping[str, Any], root: Place, report: Report) -> dict[s
     """The declared actions, in order."""
     place = (root, "actions")
     found: dict[str, None] = {}
-    for index, item in enumerate(report.list(data.get("actions", []), place, "actions")):
+    for index, item in enumerate(report.take_list(data.get("actions", []), place, "actions")):
         at = (place, index)
-        checked = report.object(item, at, _ACTION)
+        checked = report.take_object(item, at, _ACTION)
         name = None
         if checked is not None:
-            name = report.name(checked["name"], (at, "name"), "an action")
+            name = report.take_name(checked["name"], (at, "name"), "an action")
         if name in found:
             report.add((at, "name"), f"action {quote(name)} is declared twice", "remove one")
         elif name is not None:
@@ -128,17 +130,19 @@ def read_automata(
     """The automata by name, as the document has them; what they lack is filled with nothing."""
     place = (root, "automata")
     found: dict[str, tuple[Mapping[str, Any], Place]] = {}
-    items = report.list(data["automata"], place, "automata")
+    items = (
+        [] if data["automata"] is None else report.take_list(data["automata"], place, "automata")
+    )
     for index, item in enumerate(items):
         at = (place, index)
-        report.object(item, at, AUTOMATON)
+        report.take_object(item, at, AUTOMATON)
         if not isinstance(item, dict) or "name" not in item:
             continue
-        name = report.name(item["name"], (at, "name"), "an automaton")
+        name = report.take_name(item["name"], (at, "name"), "an automaton")
         if name in found:
             report.add((at, "name"), f"automaton {quote(name)} is declared twice", "rename one")
         elif name is not None:
-            found[name] = {**dict.fromkeys(AUTOMATON.required, []), **item}, at
+            found[name] = {**{key: [] for key in AUTOMATON.required}, **item}, at
     if not items and isinstance(data["automata"], list):
         report.add(place, "a model needs an automaton")
     return found

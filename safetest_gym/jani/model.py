@@ -17,11 +17,11 @@ from safetest_gym.jani.expressions import Reader
 from safetest_gym.jani.header import check_header, read_actions, read_automata
 from safetest_gym.jani.naming import instance_names, variable_names
 from safetest_gym.jani.operators import build
-from safetest_gym.jani.properties import read_own_properties
+from safetest_gym.jani.properties import list_properties, read_own_properties
 from safetest_gym.jani.reporting import Report
 from safetest_gym.jani.system import System, input_edges, read_elements, read_vectors
 from safetest_gym.jani.transients import transient_expressions, with_names
-from safetest_gym.jani.tree import Automaton, Edge, Expression, Model, Reference, Variable, Vector
+from safetest_gym.jani.tree import Automaton, Edge, Expression, Model, Reference, Variable
 
 __all__ = ["read_model"]
 
@@ -79,6 +79,7 @@ def _read(document: Document, report: Report, given: Mapping[str, Any]) -> Model
             initial.append(restriction)
         edges.append(read_edges(instance.data["edges"], (instance.place, "edges"), context))
     vectors = read_vectors(parts.system, edges[: len(parts.composed)], parts.actions, report)
+    list_properties(data.get("properties", []), (root, "properties"), report)
     report.raise_errors()
     constants = parts.declarations.constants
     results = {vector.result for vector in vectors}
@@ -106,7 +107,9 @@ def _declare(
     declarations = read_declarations(data, root, report, given)
     actions = read_actions(data, root, report)
     automata = read_automata(data, root, report)
-    system = read_elements(data["system"], (root, "system"), automata, actions, report)
+    system = System({}, (root, "system"), ())
+    if automata and data["system"] is not None:
+        system = read_elements(data["system"], (root, "system"), automata, actions, report)
     listed = [element.automaton for element in system.elements]
     listed += [automaton for automaton in automata if automaton not in listed]
     names = instance_names(listed)
@@ -129,7 +132,7 @@ def _context(instance: Instance, parts: _Parts, *, deterministic: bool) -> EdgeC
     scope, conditions = instance.scope, parts.conditions
     assigned: dict[str, Expression] = {}
     for name, variable in instance.assignable.items():
-        if variable.transient:
+        if variable is not None and variable.transient:
             assigned[name] = Reference(variable)
     if scope is not parts.declarations.scope:
         located: dict[str, Expression] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 __all__ = ["LOCATION", "instance_names", "variable_names"]
 
@@ -12,7 +12,7 @@ LOCATION = "location"
 
 
 def instance_names(automata: Iterable[str]) -> list[str]:
-    """A name for each occurrence of an automaton: ``A``, ``A#2``, …"""
+    """A name for each occurrence of an automaton: ``A``, ``A#2`` and so on."""
     seen: Counter[str] = Counter()
     names: list[str] = []
     for automaton in automata:
@@ -52,5 +52,3 @@ def _free(name: str, used: Iterable[str]) -> str:
         number += 1
         candidate = f"{name}#{number}"
     return candidate
-
-

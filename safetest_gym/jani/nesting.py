@@ -7,7 +7,6 @@ import re
 from array import array
 from collections.abc import Callable
 from itertools import accumulate
-from json.decoder import scanstring
 from typing import Any
 
 __all__ = ["measure_depth", "parse_deep"]
@@ -16,6 +15,7 @@ _OTHERS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 _STEPS = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_scan_string: Callable[[str, int], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]  # not in its stubs
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _BAD_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
@@ -32,7 +32,7 @@ def parse_deep(
     text: str,
     make_object: Callable[[list[tuple[str, Any]]], dict[str, Any]],
     make_real: Callable[[str], float],
-    make_integer: Callable[[str], int],
+    make_integer: Callable[[str], int | float],
     make_bad_number: Callable[[str], float],
 ) -> Any:
     """``json.loads`` without recursion.
@@ -43,7 +43,7 @@ def parse_deep(
 
     def scalar(position: int) -> tuple[Any, int]:
         if text.startswith('"', position):
-            return scanstring(text, position + 1, True)
+            return _scan_string(text, position + 1)
         for word, value in _WORDS.items():
             if text.startswith(word, position):
                 return value, position + len(word)
@@ -65,7 +65,7 @@ def parse_deep(
         if not text.startswith('"', position):
             message = "Expecting property name enclosed in double quotes"
             raise json.JSONDecodeError(message, text, position)
-        name, position = scanstring(text, position + 1, True)
+        name, position = _scan_string(text, position + 1)
         position = skip(position)
         if not text.startswith(":", position):
             raise json.JSONDecodeError("Expecting ':' delimiter", text, position)

@@ -19,10 +19,12 @@ __all__ = [
     "build",
     "build_sum",
     "fold_failed",
+    "is_broken",
     "is_number",
 ]
 
-BROKEN = Operation("broken", (), "broken")  # type: ignore[arg-type]  # no kind fits, on purpose
+_BROKEN_KIND: str = "broken"
+BROKEN = Operation("broken", (), _BROKEN_KIND)  # type: ignore[arg-type]  # no kind fits
 """Stands for an expression whose errors are already reported."""
 
 Operands = Sequence[Expression]
@@ -60,11 +62,16 @@ def build(symbol: str, operands: Operands) -> Expression:
     return _BUILDERS[symbol](symbol, operands)
 
 
+def is_broken(node: Expression) -> bool:
+    """Are the node's errors already reported?"""
+    return node.kind == _BROKEN_KIND
+
+
 def fold_failed(node: Expression) -> bool:
     """Is this an operation on literals alone, which has no value?"""
     if type(node) is not Operation or not node.operands:
         return False
-    return all([type(operand) is Literal for operand in node.operands])
+    return all(type(operand) is Literal for operand in node.operands)
 
 
 def is_number(node: Expression) -> bool:
@@ -110,7 +117,7 @@ def _junction(symbol: str, operands: Operands) -> Expression:
         if type(operand) is Literal:
             if operand.value is not decisive:
                 continue
-            if all([_is_total(other, 50) for other in kept]):
+            if all(_is_total(other, 50) for other in kept):
                 return operand
             kept.append(operand)
             break
@@ -127,7 +134,7 @@ _TOTAL = frozenset(("∧", "∨", "¬", "=", "≠", "<", "≤"))
 
 
 def _is_total(node: Expression, budget: int) -> bool:
-    """Has the expression a value in every state? (May say no although it has.)"""
+    """Has the expression a value in every state? It may say no although it has."""
     open_nodes: list[Expression] = [node]
     while open_nodes and budget > 0:
         budget -= 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from safetest_gym.errors import JaniError, JaniErrorGroup
 
-__all__ = ["MAX_ERRORS", "Place", "Report", "Shape", "describe", "quote", "suggest"]
+__all__ = ["MAX_ERRORS", "Column", "Place", "Report", "Shape", "describe", "quote", "suggest"]
 
 MAX_ERRORS = 100
 """Reading stops after this many errors."""
@@ -23,6 +23,10 @@ Place = tuple[Any, str | int]
 _MAX_SHOWN = 60
 _MAX_CANDIDATES = 2000
 _HUGE_BITS = 256
+
+
+class Column(str):
+    """Ends places in an expression given as text: ``text:7``."""
 
 
 def quote(word: str) -> str:
@@ -106,6 +110,11 @@ class Report:
             (source, path, message), JaniError(message, path=path, hint=hint, source=source)
         )
 
+    def include(self, error: JaniError) -> None:
+        """Take over an error, or all of a group."""
+        for single in error.errors if isinstance(error, JaniErrorGroup) else (error,):
+            self._errors.setdefault((single.source, single.path, single.message), single)
+
     @staticmethod
     def path(place: Place) -> str:
         """``place`` as a JSON path."""
@@ -123,7 +132,7 @@ class Report:
         if errors:
             raise JaniErrorGroup(f"{len(errors)} errors", errors)
 
-    def object(self, data: object, place: Place, shape: Shape) -> dict[str, Any] | None:
+    def take_object(self, data: object, place: Place, shape: Shape) -> dict[str, Any] | None:
         """``data`` if it is an object with all required keys, else None; unknown keys are noted."""
         if not isinstance(data, dict):
             self.add(place, f"expected {shape.what} (an object), found {describe(data)}")
@@ -144,14 +153,14 @@ class Report:
             hint = suggest(key, shape.keys) or f"known here: {', '.join(shape.keys)}"
             self.add((place, key), f"unknown key {quote(key)} in {shape.what}", hint)
 
-    def list(self, data: object, place: Place, what: str) -> list[Any]:
+    def take_list(self, data: object, place: Place, what: str) -> list[Any]:
         """``data`` if it is a list, else an empty one."""
         if isinstance(data, list):
             return data
         self.add(place, f"expected a list of {what}, found {describe(data)}")
         return []
 
-    def name(self, data: object, place: Place, what: str) -> str | None:
+    def take_name(self, data: object, place: Place, what: str) -> str | None:
         """``data`` if it can be a name, else None."""
         if not isinstance(data, str):
             self.add(place, f"expected the name of {what}, found {describe(data)}")
@@ -163,7 +172,7 @@ class Report:
             return data
         return None
 
-    def choice(
+    def take_choice(
         self, data: object, place: Place, what: str, known: Iterable[str]
     ) -> str | None:
         """``data`` if it is one of the ``known`` names, else None."""
@@ -196,6 +205,8 @@ def _write(place: Place) -> tuple[str, str]:
         else:
             keys.append(f"[{quote(key)}]")
         parent, key = parent
-    if keys and len(keys) > 400:
+    if isinstance(key, Column):
+        return str(key), ""
+    if len(keys) > 400:
         keys = [*keys[:200], f"…{len(keys) - 400} levels…", *keys[-200:]]
     return "$" + "".join(reversed(keys)), str(key)

@@ -43,11 +43,11 @@ def read_elements(
     report: Report,
 ) -> System:
     """Read the elements; the synchronisations come later, with `read_vectors`."""
-    checked = report.object(data, place, _SYSTEM)
+    checked = report.take_object(data, place, _SYSTEM)
     if checked is None:
         return System({}, place, ())
     at = (place, "elements")
-    items = report.list(checked["elements"], at, "elements")
+    items = report.take_list(checked["elements"], at, "elements")
     if not items and isinstance(checked["elements"], list):
         report.add(at, "a composition needs an element")
     elements: list[Element] = []
@@ -65,14 +65,14 @@ def _read_element(
     actions: Mapping[str, object],
     report: Report,
 ) -> Element | None:
-    checked = report.object(data, place, _ELEMENT)
+    checked = report.take_object(data, place, _ELEMENT)
     if checked is None:
         return None
-    name = report.choice(checked["automaton"], (place, "automaton"), "automaton", automata)
+    name = report.take_choice(checked["automaton"], (place, "automaton"), "automaton", automata)
     at = (place, "input-enable")
     enabled: dict[str, None] = {}
-    for index, item in enumerate(report.list(checked.get("input-enable", []), at, "actions")):
-        action = report.choice(item, (at, index), "action", actions)
+    for index, item in enumerate(report.take_list(checked.get("input-enable", []), at, "actions")):
+        action = report.take_choice(item, (at, index), "action", actions)
         if action is not None:
             enabled[action] = None
     return None if name is None else Element(name, tuple(enabled), place)
@@ -112,7 +112,7 @@ def read_vectors(
         return tuple([Vector((action,), action) for action in actions if action in used])
     place = (system.place, "syncs")
     vectors: list[Vector] = []
-    items = report.list(system.data["syncs"], place, "synchronisations")
+    items = report.take_list(system.data["syncs"], place, "synchronisations")
     count = len(system.data["elements"])
     for index, item in enumerate(items):
         vector = _read_vector(item, (place, index), count, actions, report)
@@ -124,23 +124,23 @@ def read_vectors(
 def _read_vector(
     data: Any, place: Place, count: int, actions: Mapping[str, object], report: Report
 ) -> Vector | None:
-    checked = report.object(data, place, _SYNC)
+    checked = report.take_object(data, place, _SYNC)
     if checked is None:
         return None
     at = (place, "synchronise")
-    parts = report.list(checked["synchronise"], at, "actions")
+    parts = report.take_list(checked["synchronise"], at, "actions")
     if len(parts) != count and isinstance(checked["synchronise"], list):
-        message = f"{len(parts)} entries for {count} elements"
-        report.add(at, message, "one action or null for each element")
-    elif parts and all([part is None for part in parts]):
+        message = f"expected an entry for each of {count} elements, found {len(parts)}"
+        report.add(at, message, "an action or null for each")
+    elif parts and all(part is None for part in parts):
         report.add(at, "no element takes part in the synchronisation")
     synchronise: list[str | None] = []
     for index, part in enumerate(parts):
         action = None
         if part is not None:
-            action = report.choice(part, (at, index), "action", actions)
+            action = report.take_choice(part, (at, index), "action", actions)
         synchronise.append(action)
     result = None
     if checked.get("result") is not None:
-        result = report.choice(checked["result"], (place, "result"), "action", actions)
+        result = report.take_choice(checked["result"], (place, "result"), "action", actions)
     return Vector(tuple(synchronise), result)

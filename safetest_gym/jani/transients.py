@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from safetest_gym.jani.operators import build
+from safetest_gym.jani.operators import build, is_broken
 from safetest_gym.jani.scope import Scope
 from safetest_gym.jani.tree import Expression, Literal, Operation, Reference, Variable
 
@@ -42,7 +42,7 @@ def _decide(automaton: LocationValues, variable: Variable, otherwise: Expression
     node = otherwise
     for index in range(len(automaton.values) - 1, -1, -1):
         value = automaton.values[index].get(variable)
-        if value is None or value.kind == "broken":
+        if value is None or is_broken(value):
             continue
         if variable.kind == "real" and value.kind == "int":
             value = build("*", (Literal(1.0, "real"), value))

@@ -52,7 +52,7 @@ def read_type(data: Any, place: Place, reader: Reader) -> Type | None:
         report.add((place, "kind"), _UNSUPPORTED[what])
         return None
     if "kind" in data and what != "bounded":
-        report.choice(what, (place, "kind"), "kind of type", ("bounded",))
+        report.take_choice(what, (place, "kind"), "kind of type", ("bounded",))
         return None
     return _read_bounded(data, place, reader)
 
@@ -64,10 +64,10 @@ def _type_hint(word: str) -> str:
 
 def _read_bounded(data: dict[str, Any], place: Place, reader: Reader) -> Type | None:
     report = reader.report
-    checked = report.object(data, place, _BOUNDED)
+    checked = report.take_object(data, place, _BOUNDED)
     if checked is None:
         return None
-    base = report.choice(checked["base"], (place, "base"), "base type", ("int", "real"))
+    base = report.take_choice(checked["base"], (place, "base"), "base type", ("int", "real"))
     if base is None:
         return None
     kind = cast(Kind, base)

@@ -126,7 +126,8 @@ class MaskableDQN(DQN):
         Args:
             action_masks: shape (A,) or (n, A); all actions are allowed without.
         """
-        self.policy.set_training_mode(False)
+        if self.policy.training:
+            self.policy.set_training_mode(False)
         tensor, vectorized = self.policy.obs_to_tensor(observation)
         with torch.no_grad():
             values = self.q_net(tensor)

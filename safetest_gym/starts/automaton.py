@@ -24,6 +24,9 @@ __all__ = ["Automaton", "Layer", "TooLargeError", "build_automaton", "column_arr
 MAX_RESTRICTIONS = 400_000
 """Most (state, piece) pairs of one conjunct that are worked out one by one."""
 
+MAX_VALUES = 2**16
+"""Most values of a column in a sum that are tried one by one."""
+
 MAX_TABLE = 2**24
 """Most (state, piece) pairs of one layer."""
 
@@ -46,15 +49,9 @@ class Layer:
     table: NDArray[np.int32]
 
 
-@dataclass(slots=True)
-class Automaton:
-    """Layers in the order of columns; a run starts in state 0.
-
-    A run that ends in another state than ``accepting`` has no value.
-    """
-
-    layers: list[Layer]
-    accepting: int
+Automaton = list[Layer]
+"""In the order of columns. A run starts in state 0; it ends in 0 where the conjunct holds,
+in 1 where it has no value."""
 
 
 def build_automaton(formula: Formula, order: Sequence[int], formulas: Formulas) -> Automaton:
@@ -66,11 +63,11 @@ def build_automaton(formula: Formula, order: Sequence[int], formulas: Formulas) 
         TooLargeError: another order may do.
     """
     columns = [column for column in order if column in formula.scope]
-    built = _linear_layers(formula, columns, formulas)
-    if built is None:
-        built = _general_layers(formula, columns, formulas)
-    _minimise(built.layers)
-    return built
+    layers = _linear_layers(formula, columns, formulas)
+    if layers is None:
+        layers = _general_layers(formula, columns, formulas)
+    _minimise(layers)
+    return layers
 
 
 def column_array(values: Sequence[float], real: bool) -> NDArray[Any]:
@@ -88,7 +85,7 @@ def _general_layers(formula: Formula, columns: Sequence[int], formulas: Formulas
         if work > MAX_RESTRICTIONS:
             raise TooLargeError(f"{work} residual conditions")
         table = np.empty((len(states), len(pieces)), dtype=np.int32)
-        following: dict[Formula, int] = {}
+        following: dict[Formula, int] = {TRUE: 0} if column == columns[-1] else {}
         for p, (low, _) in enumerate(pieces):
             restriction = Restriction(formulas, column, low)
             for s, state in enumerate(states):
@@ -98,7 +95,7 @@ def _general_layers(formula: Formula, columns: Sequence[int], formulas: Formulas
         starts = column_array([low for low, _ in pieces], formulas.real[column])
         layers.append(Layer(column, starts, table))
         states = list(following)
-    return Automaton(layers, states.index(TRUE) if TRUE in states else -1)
+    return layers
 
 
 def _pieces(states: Sequence[Formula], column: int, formulas: Formulas) -> Intervals:
@@ -130,6 +127,8 @@ def _linear_layers(
     factors = {term.column: c for term, c in number.terms if isinstance(term, Column)}
     if len(factors) < len(number.terms) or max(-number.low, number.high) >= 2**61:
         return None
+    if any(number_of_ints(formulas.domains[column]) > MAX_VALUES for column in columns):
+        return None
     values = {column: _values(column, formulas) for column in columns}
     low, high = number.low - number.constant, number.high - number.constant
     states = np.array([number.constant], dtype=np.int64)
@@ -144,13 +143,11 @@ def _linear_layers(
         states, inverse = np.unique(merged, return_inverse=True)
         table = np.where(alive, inverse.reshape(sums.shape), -1).astype(np.int32)
         layers.append(Layer(column, values[column], table))
-    return Automaton(layers, 0)
+    return layers
 
 
 def _values(column: int, formulas: Formulas) -> NDArray[np.int64]:
     domain = formulas.domains[column]
-    if number_of_ints(domain) > MAX_TABLE:
-        raise TooLargeError("a variable with too many values to try")
     return np.concatenate([np.arange(low, high + 1, dtype=np.int64) for low, high in domain])
 
 
@@ -180,7 +177,9 @@ def _minimise(layers: list[Layer]) -> None:
             table = renamed[table]
         alive = (table >= 0).any(axis=1)
         renamed = np.full(len(table) + 1, -1, dtype=np.int32)  # the last is for -1
-        if position > 0:
+        if not alive.any():
+            table = np.full((1, table.shape[1]), -1, dtype=np.int32)
+        elif position > 0:
             table, inverse = np.unique(table[alive], axis=0, return_inverse=True)
             renamed[:-1][alive] = inverse.reshape(-1)
         changes = np.ones(table.shape[1], dtype=np.bool_)

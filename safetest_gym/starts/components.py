@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from safetest_gym.starts.automaton import TooLargeError, build_automaton
@@ -14,9 +15,13 @@ from safetest_gym.starts.logic import Formulas
 
 __all__ = ["Component", "build_diagram", "split"]
 
-MAX_NODES = 2_000_000
+MAX_NODES = 8_000_000
+"""Most nodes of one diagram; about 80 bytes each."""
+
 _FIRST_TRY = 50_000
 """Nodes after which another order is tried first."""
+
+_SWEEPS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +65,24 @@ def build_diagram(component: Component, formulas: Formulas) -> Diagram:
         TooLargeError: every order passes `MAX_NODES`.
         NoValueError: a conjunct has no value in some states.
     """
+    model_order, *others = _orders(component, formulas)
+    attempts = [(order, _FIRST_TRY) for order in (model_order, *others)]
+    attempts += [(order, MAX_NODES) for order in (*others, model_order)]
     failure = TooLargeError()
-    for max_nodes in (_FIRST_TRY, MAX_NODES):
-        for order in _orders(component, formulas):
-            try:
-                automata = [
-                    build_automaton(conjunct, order, formulas) for conjunct in component.conjuncts
-                ]
-                return weigh(build_levels(order, automata, formulas, max_nodes))
-            except TooLargeError as error:
-                failure = error
+    for order, max_nodes in attempts:
+        try:
+            automata = [
+                build_automaton(conjunct, order, formulas) for conjunct in component.conjuncts
+            ]
+            return weigh(build_levels(order, automata, formulas, max_nodes))
+        except TooLargeError as error:
+            failure = error
     raise failure
 
 
-def _orders(component: Component, formulas: Formulas) -> Iterator[list[int]]:
+def _orders(component: Component, formulas: Formulas) -> list[list[int]]:
     """Orders worth a try; reals that range over intervals come last."""
-    seen: list[list[int]] = []
+    orders: list[list[int]] = []
     for order in (
         list(component.columns),
         _linked_order(component),
@@ -84,32 +91,33 @@ def _orders(component: Component, formulas: Formulas) -> Iterator[list[int]]:
         order.sort(
             key=lambda column: formulas.real[column] and not discrete(formulas.domains[column])
         )
-        if order not in seen:
-            seen.append(order)
-            yield order
+        if order not in orders:
+            orders.append(order)
+    return orders
 
 
 def _linked_order(component: Component) -> list[int]:
-    """Greedy: next the column that leaves the fewest columns waiting in open conjuncts."""
-    remaining = set(component.columns)
-    order: list[int] = []
-    scopes = [set(conjunct.scope) for conjunct in component.conjuncts]
-    opened: set[int] = set()
-    while remaining:
-        best = min(remaining, key=lambda column: (_waiting(column, scopes, opened), column))
-        for c, scope in enumerate(scopes):
-            if best in scope:
-                scope.discard(best)
-                opened.add(c)
-        remaining.discard(best)
-        order.append(best)
-    return order
+    """Linked columns near each other, and those that only one conjunct mentions last.
 
-
-def _waiting(column: int, scopes: Sequence[set[int]], opened: set[int]) -> int:
-    waiting: set[int] = set()
-    for c, scope in enumerate(scopes):
-        if c in opened or column in scope:
-            waiting |= scope
-    waiting.discard(column)
-    return len(waiting)
+    Every column moves to the centre of gravity of its conjuncts, small ones counting more,
+    until nothing moves.
+    """
+    scopes = [conjunct.scope for conjunct in component.conjuncts]
+    mentions = Counter(column for scope in scopes for column in scope)
+    alone = [column for column in component.columns if mentions[column] < 2]
+    place = {column: p for p, column in enumerate(component.columns) if mentions[column] > 1}
+    for _ in range(_SWEEPS):
+        pull = dict.fromkeys(place, (0.0, 0.0))
+        for scope in scopes:
+            members = [column for column in scope if column in place]
+            centre = sum(place[column] for column in members) / max(1, len(members))
+            weight = 1 / max(1, len(members) - 1) ** 2
+            for column in members:
+                moment, mass = pull[column]
+                pull[column] = (moment + weight * centre, mass + weight)
+        order = sorted(place, key=lambda column: (pull[column][0] / pull[column][1], column))
+        moved = {column: p for p, column in enumerate(order)}
+        if moved == place:
+            break
+        place = moved
+    return sorted(place, key=place.__getitem__) + alone

@@ -7,7 +7,6 @@ volume, and paths of less than the greatest dimension weigh nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,8 +95,11 @@ class Diagram:
         return rows
 
 
-def weigh(levels: Sequence[Level]) -> Diagram:
-    """Count the paths of ``levels`` backwards and keep what carries weight."""
+def weigh(levels: list[Level]) -> Diagram:
+    """Count the paths of ``levels`` backwards and keep what carries weight.
+
+    Empties ``levels``, which may be large.
+    """
     any_real = any(level.real for level in levels)
     exact = 1
     for level in levels:
@@ -108,7 +110,8 @@ def weigh(levels: Sequence[Level]) -> Diagram:
     dimension = np.zeros(1, dtype=np.int64)
     draws: list[_Draw] = []
     nodes = 1
-    for level in reversed(levels):
+    while levels:
+        level = levels.pop()
         size, extent = _sizes(level, kind)
         edge = size[level.piece] * weight[level.target]
         reach = extent[level.piece] + dimension[level.target]

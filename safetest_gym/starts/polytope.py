@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 __all__ = ["Polytope", "make_polytope"]
 
-_CHAINS = 8192
+_CHAINS = 2048
 _STEPS = 40
 """Length of a walk, times the number of columns (at least 4)."""
 _THIN = 1e-12
 """Thinner polytopes, in units of their box, count as having no interior."""
+_TINY = 1e-300
 
 _Floats = NDArray[np.float64]
 
@@ -46,18 +47,18 @@ class Polytope:
             block[:, self.columns] = self._walk(len(block), rng)
 
     def _walk(self, chains: int, rng: np.random.Generator) -> _Floats:
-        points = np.tile(self.centre, (chains, 1))
+        points = np.zeros((len(self.columns), chains))
+        approach = self.matrix @ self.shape
+        room = np.tile((self.limits - self.matrix @ self.centre)[:, None], (1, chains))
         for _ in range(_STEPS * max(4, len(self.columns))):
-            direction = rng.standard_normal(points.shape) @ self.shape.T
-            speed = direction @ self.matrix.T
-            room = self.limits - points @ self.matrix.T
-            with np.errstate(divide="ignore", invalid="ignore"):
-                times = room / speed
-            ahead = np.where(speed > 0, times, np.inf).min(axis=1)
-            behind = np.where(speed < 0, times, -np.inf).max(axis=1)
-            time = behind + rng.random(chains) * np.maximum(ahead - behind, 0)
-            points += time[:, None] * direction
-        return points
+            direction = rng.standard_normal(points.shape)
+            speed = approach @ direction
+            rates = speed / room  # walls ahead have the greatest, walls behind the least
+            ahead, behind = 1 / rates.max(axis=0), 1 / rates.min(axis=0)
+            time = behind + rng.random(chains) * (ahead - behind)
+            points += time * direction
+            room = np.maximum(room - time * speed, _TINY)
+        return self.centre + (self.shape @ points).T
 
 
 def make_polytope(
@@ -85,7 +86,7 @@ def make_polytope(
     if centre is None:
         return None
     centre = _maximise(matrix, limits, centre, np.zeros(len(columns)))
-    shape = np.linalg.cholesky(np.linalg.inv(_curvature(matrix, limits, centre)))
+    shape = _shape(matrix, limits, centre)
     return Polytope(
         columns=columns,
         matrix=matrix / width,
@@ -115,7 +116,8 @@ def _maximise(matrix: _Floats, limits: _Floats, point: _Floats, goal: _Floats) -
     for _ in range(100):
         room = limits - matrix @ point
         gradient = goal - matrix.T @ (1 / room)
-        step = np.linalg.lstsq(_curvature(matrix, limits, point), gradient, rcond=None)[0]
+        shape = _shape(matrix, limits, point)
+        step = shape @ (shape.T @ gradient)
         gain = float(gradient @ step)
         if gain < 1e-10:
             break
@@ -126,6 +128,8 @@ def _maximise(matrix: _Floats, limits: _Floats, point: _Floats, goal: _Floats) -
     return point
 
 
-def _curvature(matrix: _Floats, limits: _Floats, point: _Floats) -> _Floats:
+def _shape(matrix: _Floats, limits: _Floats, point: _Floats) -> _Floats:
+    """A square root of the inverse curvature of the log distances."""
     scaled = matrix / (limits - matrix @ point)[:, None]
-    return np.asarray(scaled.T @ scaled)
+    _, lengths, axes = np.linalg.svd(scaled, full_matrices=False)
+    return np.asarray(axes.T / lengths)

@@ -22,6 +22,7 @@ def test_variables_come_with_bounds_and_initial_values(run: Run, data: Path) -> 
     assert description["variables"][0] == {
         "name": "waiting",
         "type": "int",
+        "domain": "int 0 .. 3",
         "lower": 0,
         "upper": 3,
         "initial": 3,
@@ -51,7 +52,7 @@ def test_properties_come_with_the_one_in_use(run: Run, data: Path) -> None:
 def test_a_property_that_is_not_understood_is_named_with_the_reason(run: Run, data: Path) -> None:
     description = _describe(run, data / "handover.jani", "--const", "N=3")
     unsupported = [e for e in description["properties"] if e["kind"] == "unsupported"]
-    assert [entry["name"] for entry in unsupported] == ["how long"]
+    assert [entry["name"] for entry in unsupported] == ["in the long run"]
     assert unsupported[0]["reason"]
 
 

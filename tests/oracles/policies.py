@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,16 @@ __all__ = [
     "Names",
     "NamedVariable",
     "best_action",
+    "ensemble",
     "interface",
+    "layer",
     "margins",
     "network_scores",
     "random_masks",
     "random_network",
     "random_states",
     "random_tree",
+    "tree",
     "walk",
 ]
 
@@ -52,6 +56,25 @@ def interface(features: int, actions: int) -> Interface:
     )
 
 
+def layer(weight: Any, bias: Any, activation: Any = "identity") -> Layer:
+    """A layer of numbers of any kind."""
+    return Layer(np.asarray(weight, np.float32), np.asarray(bias, np.float32), activation)
+
+
+def tree(
+    left: Any, right: Any, feature: Any, threshold: Any, values: Any, output: int = -1
+) -> Tree:
+    """A tree of numbers of any kind."""
+    children = np.asarray(left, np.int32), np.asarray(right, np.int32)
+    tests = np.asarray(feature, np.int32), np.asarray(threshold, np.float32)
+    return Tree(*children, *tests, np.asarray(values, np.float32), output)
+
+
+def ensemble(trees: Sequence[Tree], base_scores: Any, names: Interface) -> TreeEnsemblePolicy:
+    """An ensemble of numbers of any kind."""
+    return TreeEnsemblePolicy(tuple(trees), np.asarray(base_scores, np.float32), names)
+
+
 def random_states(rng: np.random.Generator, count: int, features: int) -> NDArray[np.int64]:
     return rng.integers(-3, 12, (count, features))
 
@@ -76,21 +99,21 @@ def random_network(
     for i, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
         weight = rng.normal(size=(outputs, inputs)) / math.sqrt(inputs)
         name = "identity" if i == len(sizes) - 2 else activation
-        layers.append(Layer(weight, rng.normal(size=outputs), name))  # type: ignore[arg-type]
+        layers.append(layer(weight, rng.normal(size=outputs), name))
     return MlpPolicy(tuple(layers), interface(sizes[0], sizes[-1]))
 
 
 def network_scores(policy: MlpPolicy, state: Sequence[float]) -> list[float]:
     """Scores in float64, neuron by neuron; the interface must be in the task's order."""
     values = [float(np.float32(value)) for value in state]
-    for layer in policy.layers:
+    for part in policy.layers:
         sums = [
             float(bias) + sum(float(w) * x for w, x in zip(row, values, strict=True))
-            for row, bias in zip(layer.weight, layer.bias, strict=True)
+            for row, bias in zip(part.weight, part.bias, strict=True)
         ]
-        if layer.activation == "relu":
+        if part.activation == "relu":
             sums = [max(value, 0.0) for value in sums]
-        elif layer.activation == "tanh":
+        elif part.activation == "tanh":
             sums = [math.tanh(value) for value in sums]
         values = sums
     return values
@@ -117,24 +140,24 @@ def random_tree(
             threshold.append(0.0)
     values = rng.normal(size=(len(left), width))
     values[np.array(left) >= 0] = 0
-    return Tree(*map(np.array, (left, right, feature, threshold)), values, output)
+    return tree(left, right, feature, threshold, values, output)
 
 
-def walk(tree: Tree, state: Sequence[float]) -> int:
+def walk(grown: Tree, state: Sequence[float]) -> int:
     """The leaf a state reaches."""
     node = 0
-    while tree.left[node] >= 0:
-        goes_left = np.float32(state[tree.feature[node]]) < tree.threshold[node]
-        node = int(tree.left[node] if goes_left else tree.right[node])
+    while grown.left[node] >= 0:
+        goes_left = np.float32(state[grown.feature[node]]) < grown.threshold[node]
+        node = int(grown.left[node] if goes_left else grown.right[node])
     return node
 
 
 def margins(policy: TreeEnsemblePolicy, state: Sequence[float]) -> list[np.float32]:
     """Base scores, then trees in order, all sums in float32."""
     sums = list(policy.base_scores)
-    for tree in policy.trees:
-        values = tree.values[walk(tree, state)]
-        outputs = range(len(sums)) if tree.output < 0 else [tree.output]
+    for grown in policy.trees:
+        values = grown.values[walk(grown, state)]
+        outputs = range(len(sums)) if grown.output < 0 else [grown.output]
         for value, output in zip(values, outputs, strict=True):
             sums[output] = np.float32(sums[output] + value)
     return sums

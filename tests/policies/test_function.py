@@ -61,6 +61,6 @@ def test_a_random_policy_takes_applicable_actions_evenly() -> None:
 
 
 def test_a_random_policy_touches_no_global_stream() -> None:
-    before = np.random.get_state()[1].copy()  # type: ignore[index,union-attr]
+    before = np.random.get_state()[1].copy()  # type: ignore[index]
     RandomPolicy(interface(1, 2)).actions(np.zeros((9, 1)), np.ones((9, 2), dtype=bool))
     assert (np.random.get_state()[1] == before).all()  # type: ignore[index]

@@ -17,6 +17,7 @@ from tests.oracles.policies import (
     Names,
     best_action,
     interface,
+    layer,
     network_scores,
     random_masks,
     random_network,
@@ -59,13 +60,13 @@ def test_the_action_is_torch_s_on_every_state_but_for_ties(activation: str) -> N
     policy = random_network(rng, (14, 64, 64, 5), activation)
     states, masks = random_states(rng, 20_000, 14), random_masks(rng, 20_000, 5)
     values = torch.tensor(states, dtype=torch.float32)
-    for layer in policy.layers:
+    for part in policy.layers:
         values = torch.nn.functional.linear(
-            values, torch.tensor(layer.weight), torch.tensor(layer.bias)
+            values, torch.tensor(part.weight), torch.tensor(part.bias)
         )
-        values = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}[
-            layer.activation
-        ](values)
+        values = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda x: x}[part.activation](
+            values
+        )
     scores = np.where(masks, values.numpy(), -np.inf)
     two_best = np.sort(scores, axis=1)[:, -2:]
     tie = two_best[:, 1] - two_best[:, 0] <= 4e-6
@@ -74,8 +75,7 @@ def test_the_action_is_torch_s_on_every_state_but_for_ties(activation: str) -> N
 
 
 def test_tanh_is_rounded_almost_perfectly() -> None:
-    layer = Layer(np.ones((1, 1)), np.zeros(1), "tanh")
-    policy = MlpPolicy((layer,), interface(1, 1))
+    policy = MlpPolicy((layer(np.ones((1, 1)), np.zeros(1), "tanh"),), interface(1, 1))
     points = np.linspace(-12, 12, 200_001, dtype=np.float32)[:, None]
     wanted = np.tanh(points.astype(np.float64))
     error = np.abs(policy.scores(points) - wanted) / np.spacing(np.abs(wanted).astype(np.float32))
@@ -83,14 +83,14 @@ def test_tanh_is_rounded_almost_perfectly() -> None:
 
 
 def test_equal_scores_go_to_the_lowest_number() -> None:
-    policy = MlpPolicy((Layer(np.zeros((3, 2)), np.ones(3)),), interface(2, 3))
+    policy = MlpPolicy((layer(np.zeros((3, 2)), np.ones(3)),), interface(2, 3))
     masks = np.array([[True, True, True], [False, True, True], [False, False, True]])
     assert policy.actions(np.zeros((3, 2)), masks).tolist() == [0, 1, 2]
 
 
 def test_equal_scores_go_to_the_lowest_number_of_the_task_not_of_the_policy() -> None:
     names = Interface(("x",), ("b", "a")).bind(Names(("x",), ("a", "b")))
-    policy = MlpPolicy((Layer(np.zeros((2, 1)), np.ones(2)),), names)
+    policy = MlpPolicy((layer(np.zeros((2, 1)), np.ones(2)),), names)
     assert policy.actions(np.zeros((1, 1)), np.ones((1, 2), bool)).tolist() == [0]
 
 
@@ -153,10 +153,10 @@ def test_weights_cannot_be_changed_behind_the_kernel_s_back() -> None:
     ("layers", "message"),
     [
         ((), "at least one layer"),
-        ((Layer(np.ones((2, 3)), np.ones(2)),), "3 inputs, the interface 2 variables: v0, v1"),
-        ((Layer(np.ones((4, 2)), np.ones(4)),), "4 outputs, the interface 2 actions: a0, a1"),
+        ((layer(np.ones((2, 3)), np.ones(2)),), "3 inputs, the interface 2 variables: v0, v1"),
+        ((layer(np.ones((4, 2)), np.ones(4)),), "4 outputs, the interface 2 actions: a0, a1"),
         (
-            (Layer(np.ones((4, 2)), np.ones(4)), Layer(np.ones((2, 3)), np.ones(2))),
+            (layer(np.ones((4, 2)), np.ones(4)), layer(np.ones((2, 3)), np.ones(2))),
             "layer 1 reads 3 values, the one before has 4",
         ),
     ],
@@ -168,11 +168,11 @@ def test_layers_that_do_not_fit_are_refused(layers: tuple[Layer, ...], message: 
 
 def test_weights_that_are_not_finite_are_refused() -> None:
     with pytest.raises(PolicyError, match="finite"):
-        Layer(np.full((1, 1), np.nan), np.zeros(1))
+        layer(np.full((1, 1), np.nan), np.zeros(1))
 
 
 def test_replacing_the_layers_replaces_the_native_form() -> None:
     policy = random_network(np.random.default_rng(0), (2, 3))
     policy.native()
-    zeros = replace(policy, layers=(Layer(np.zeros((3, 2)), np.zeros(3)),))
+    zeros = replace(policy, layers=(layer(np.zeros((3, 2)), np.zeros(3)),))
     assert not zeros.scores(np.ones((1, 2))).any()

@@ -20,7 +20,10 @@ def test_unit_scaling_maps_bounds_to_one_and_a_constant_to_zero() -> None:
 
 
 def test_values_are_clipped_after_scaling() -> None:
-    assert Scaling.affine([1.0], [0.1], clip=10)(np.array([[5.0], [0.95]])).tolist() == [[10], [-0.5]]
+    assert Scaling.affine([1.0], [0.1], clip=10)(np.array([[5.0], [0.95]])).tolist() == [
+        [10],
+        [-0.5],
+    ]
 
 
 def test_scaling_survives_json_with_its_infinities() -> None:

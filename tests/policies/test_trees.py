@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from safetest_gym.errors import PolicyError
-from safetest_gym.policies import Tree, TreeEnsemblePolicy, policy_from_booster
+from safetest_gym.policies import policy_from_booster
 from tests.oracles.policies import (
+    ensemble,
     interface,
     margins,
     random_masks,
     random_states,
     random_tree,
+    tree,
     walk,
 )
 
@@ -46,14 +48,14 @@ def test_scores_and_leaves_are_those_of_the_slow_twin(
     depth: int, actions: int, vector: bool, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    trees = tuple(
+    trees = [
         random_tree(rng, 3, depth, actions if vector else 1, -1 if vector else i % actions)
         for i in range(int(rng.integers(0, 10)))
-    )
-    policy = TreeEnsemblePolicy(trees, rng.normal(size=actions), interface(3, actions))
+    ]
+    policy = ensemble(trees, rng.normal(size=actions), interface(3, actions))
     states = random_states(rng, 5, 3)
     assert policy.scores(states).tolist() == [margins(policy, s) for s in states.tolist()]
-    wanted = [[walk(tree, state) for tree in trees] for state in states.tolist()]
+    wanted = [[walk(grown, state) for grown in trees] for state in states.tolist()]
     assert policy.leaves(states).tolist() == wanted
 
 
@@ -64,8 +66,8 @@ def test_a_chain_deeper_than_any_lockstep_is_followed_to_its_end() -> None:
     threshold = np.where(left >= 0, np.arange(size) // 2 + 0.5, 0)
     values = np.where(left < 0, np.arange(size), 0)[:, None]
     # Nodes 0, 2, 4, ... are the chain: values below i + 0.5 leave it at step i.
-    tree = Tree(left, right, np.zeros(size), threshold, values, 0)
-    policy = TreeEnsemblePolicy((tree,), np.zeros(1), interface(1, 1))
+    grown = tree(left, right, np.zeros(size), threshold, values, 0)
+    policy = ensemble([grown], np.zeros(1), interface(1, 1))
     assert policy.scores(np.array([[0], [500], [5000]]))[:, 0].tolist() == [1, 1001, 2000]
 
 
@@ -93,11 +95,11 @@ def test_leaves_are_xgboost_s(strategy: str) -> None:
 
 
 def test_real_values_are_compared_in_float32() -> None:
-    tree = Tree(
+    grown = tree(
         np.array([1, -1, -1]), np.array([2, -1, -1]), np.zeros(3), np.array([0.1, 0, 0]),
         np.array([[0], [1], [2]]), 0,
     )  # fmt: skip
-    policy = TreeEnsemblePolicy((tree,), np.zeros(1), interface(1, 1))
+    policy = ensemble([grown], np.zeros(1), interface(1, 1))
     below = np.nextafter(np.float32(0.1), np.float32(0))
     assert policy.scores(np.array([[0.1], [below]]))[:, 0].tolist() == [2, 1]
 
@@ -105,7 +107,7 @@ def test_real_values_are_compared_in_float32() -> None:
 def test_a_pickled_ensemble_decides_alike() -> None:
     rng = np.random.default_rng(2)
     trees = tuple(random_tree(rng, 3, 5, 1, i % 2) for i in range(8))
-    policy = TreeEnsemblePolicy(trees, np.zeros(2), interface(3, 2))
+    policy = ensemble(trees, np.zeros(2), interface(3, 2))
     policy.native()
     states = random_states(rng, 50, 3)
     again = pickle.loads(pickle.dumps(policy))
@@ -114,20 +116,25 @@ def test_a_pickled_ensemble_decides_alike() -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [([1, -1, -1], [1, -1, -1]), ([0, -1, -1], [2, -1, -1]), ([1, -1], [7, -1]), ([-1, -1], [-1, -1])],
+    [
+        ([1, -1, -1], [1, -1, -1]),
+        ([0, -1, -1], [2, -1, -1]),
+        ([1, -1], [7, -1]),
+        ([-1, -1], [-1, -1]),
+    ],
 )
 def test_nodes_that_form_no_tree_are_refused(left: list[int], right: list[int]) -> None:
     size = len(left)
     with pytest.raises(PolicyError, match="do not form a tree"):
-        Tree(np.array(left), np.array(right), np.zeros(size), np.zeros(size), np.zeros((size, 1)))
+        tree(left, right, np.zeros(size), np.zeros(size), np.zeros((size, 1)))
 
 
 def test_a_tree_that_reads_a_variable_too_many_is_refused() -> None:
-    tree = random_tree(np.random.default_rng(3), 9, 6, 1, 0)
+    grown = random_tree(np.random.default_rng(1), 9, 6, 1, 0)
     with pytest.raises(PolicyError, match="of 2 variables: v0, v1"):
-        TreeEnsemblePolicy((tree,), np.zeros(1), interface(2, 1))
+        ensemble([grown], np.zeros(1), interface(2, 1))
 
 
 def test_an_ensemble_with_other_outputs_than_actions_is_refused() -> None:
     with pytest.raises(PolicyError, match="3 base scores, the interface 2 actions: a0, a1"):
-        TreeEnsemblePolicy((), np.zeros(3), interface(1, 2))
+        ensemble([], np.zeros(3), interface(1, 2))

@@ -1,0 +1,1 @@
+"""The only modules that import numba; each is thin over the model's machine code."""

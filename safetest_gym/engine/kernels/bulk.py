@@ -65,7 +65,10 @@ def expand_kernel(
 def applicable_kernel(address: int, states: Any, masks: Any) -> int:
     """masks[s, a]: is label a enabled in state s?"""
     for s in range(states.shape[0]):
-        if call(address, (place(states, s * states.shape[1]), place(masks, s * masks.shape[1]))) < 0:
+        if (
+            call(address, (place(states, s * states.shape[1]), place(masks, s * masks.shape[1])))
+            < 0
+        ):
             return -1 - s
     return 0
 

@@ -180,9 +180,8 @@ def look(block: Any) -> int:
     if possible < 0:
         return possible
     _observe(block)
-    if block[c.EVALUATE]:
-        if call(block[c.EVALUATE], (block[c.STATE], block[c.VALUE_AFTER])) < 0:
-            return ERROR
+    if block[c.EVALUATE] and call(block[c.EVALUATE], (block[c.STATE], block[c.VALUE_AFTER])) < 0:
+        return ERROR
     if kind & 1:
         return FAILING
     if kind & 2:

@@ -144,6 +144,10 @@ class Document:
                 self.require_bounds(target)
             yield label, tuple(sorted((round(p, 9), t) for t, p in merged.items()))
 
+    def ordered_choices(self, state: State) -> list[tuple[str, list[State]]]:
+        """Enabled edges with their targets, both in the document's order."""
+        return [(label, [t for _, t in targets]) for label, targets in self._successors(state)]
+
     def require_bounds(self, state: State) -> None:
         """Fail if a value leaves its variable's bounds."""
         for variable, value in zip(self.variables, state, strict=False):

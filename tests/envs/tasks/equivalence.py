@@ -15,6 +15,18 @@ from typing import Any
 
 from tests.envs.tasks.document import Choice, Document, Json, State, read_json
 
+FIGURES = (
+    "states",
+    "choices",
+    "failing",
+    "goal",
+    "safe",
+    "deadlocks_not_failing",
+    "start_states",
+    "start_states_safe",
+)
+"""What `counts` counts, in order."""
+
 
 @dataclass(frozen=True)
 class Planning:

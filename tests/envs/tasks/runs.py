@@ -6,6 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
+from safetest_gym.task import Task, load_task
 from tests.envs.tasks.document import Document, Json, State
 from tests.envs.tasks.equivalence import Planning, require_same_variables
 
@@ -114,3 +117,42 @@ def require_same_starts(ours: Pair, theirs: Pair, states: Sequence[State]) -> No
     assert box_of(ours[1].start) == box_of(theirs[1].start)
     mine, other = ours[0].function(ours[1].start), theirs[0].function(theirs[1].start)
     assert [bool(mine(state)) for state in states] == [bool(other(state)) for state in states]
+
+
+def loaded(task: Generator) -> Task:
+    """The generated task as the package reads it, with its first property."""
+    return load_task(task.model(), {"properties": task.properties()})
+
+
+def require_same_tasks(ours: Task, theirs: Task, number: int, steps: int) -> int:
+    """Read by the package, both tasks agree to 1e-9 along random runs; the states compared."""
+    assert [(v.lower, v.upper) for v in ours.variables] == [
+        (v.lower, v.upper) for v in theirs.variables
+    ]
+    assert ours.actions == theirs.actions
+    rng = np.random.default_rng(0)
+    states = theirs.initial.sample(number, rng)
+    compared = 0
+    for _ in range(steps):
+        classes, possible = theirs.classify(states), theirs.applicable_many(states)
+        np.testing.assert_array_equal(ours.classify(states), classes)
+        np.testing.assert_array_equal(ours.applicable_many(states), possible)
+        _require_same_outcomes(ours, theirs, states[compared % len(states)])
+        compared += len(states)
+        ended = (classes > 0) | ~possible.any(axis=1)
+        states[ended] = theirs.initial.sample(int(ended.sum()), rng)
+        possible = theirs.applicable_many(states)
+        open_ones = possible.any(axis=1)
+        actions = np.where(possible, rng.random(possible.shape), -1.0).argmax(axis=1)
+        live = states[open_ones]
+        states[open_ones] = theirs.step_many(live, actions[open_ones], rng)
+    return compared
+
+
+def _require_same_outcomes(ours: Task, theirs: Task, state: Any) -> None:
+    mine, other = ours.successors(state), theirs.successors(state)
+    assert [action for action, _ in mine] == [action for action, _ in other]
+    for (_, left), (_, right) in zip(mine, other, strict=True):
+        assert [chance for chance, _ in left] == [chance for chance, _ in right]
+        for (_, target), (_, reference) in zip(left, right, strict=True):
+            np.testing.assert_allclose(target, reference, rtol=0, atol=1e-9)

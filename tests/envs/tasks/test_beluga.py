@@ -9,6 +9,7 @@ import pytest
 
 from safetest_gym.envs.tasks.beluga import Beluga
 from safetest_gym.errors import ConfigError
+from safetest_gym.task import load_task
 from tests.envs.tasks.document import Document, State, read_json
 from tests.envs.tasks.equivalence import (
     Planning,
@@ -19,7 +20,11 @@ from tests.envs.tasks.equivalence import (
     require_same_variables,
     space,
 )
-from tests.envs.tasks.runs import generated
+from tests.envs.tasks.runs import (
+    generated,
+    loaded,
+    require_same_tasks,
+)
 
 
 def test_three_jigs_equal_the_published_model(shared: Path) -> None:
@@ -170,3 +175,14 @@ def test_name_tells_what_is_unusual() -> None:
 def test_nonsense_is_refused(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Beluga(**bad)
+
+
+@pytest.mark.parametrize(("name", "task"), [("3_2", Beluga(jigs=3)), ("4_2", Beluga())])
+def test_the_package_reads_both_as_the_same_task(shared: Path, name: str, task: Beluga) -> None:
+    folder = shared / "models" / "planning"
+    theirs = load_task(folder / f"beluga_{name}.jani", folder / f"beluga_{name}.props.jani")
+    assert require_same_tasks(loaded(task), theirs, 100, 100) == 10_000
+
+
+def test_the_package_counts_the_starts() -> None:
+    assert loaded(Beluga(jigs=6, racks=3)).initial.count() == 720

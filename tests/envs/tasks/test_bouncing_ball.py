@@ -6,14 +6,17 @@ import pytest
 
 from safetest_gym.envs.tasks.bouncing_ball import BouncingBall
 from safetest_gym.errors import ConfigError
+from safetest_gym.task import load_task
 from tests.envs.tasks.document import Document, State, read_json
 from tests.envs.tasks.equivalence import Planning
 from tests.envs.tasks.runs import (
     Pair,
     anywhere,
     generated,
+    loaded,
     require_same_runs,
     require_same_starts,
+    require_same_tasks,
     sampled,
     walk,
 )
@@ -95,3 +98,14 @@ def test_name_tells_timestep_and_window() -> None:
 def test_a_window_out_of_range_is_refused(push: float) -> None:
     with pytest.raises(ConfigError, match="push"):
         BouncingBall(push=push)
+
+
+def test_the_package_reads_both_as_the_same_task(shared: Path) -> None:
+    folder = shared / "models" / "planning"
+    theirs = load_task(
+        folder / "bouncing_ball.jani",
+        failure=folder / "bouncing_ball.safe.jani",
+        goal=folder / "bouncing_ball.objective.jani",
+        start=folder / "bouncing_ball.start_compact.jani",
+    )
+    assert require_same_tasks(loaded(BouncingBall()), theirs, 50, 400) == 20_000

@@ -7,7 +7,10 @@ import pytest
 from safetest_gym.envs.tasks.flappy_bird import FlappyBird
 from safetest_gym.errors import ConfigError
 from tests.envs.tasks.equivalence import counts, safe_states, space
-from tests.envs.tasks.runs import generated
+from tests.envs.tasks.runs import (
+    generated,
+    loaded,
+)
 
 
 def test_the_usual_size_has_the_known_counts() -> None:
@@ -88,3 +91,16 @@ def test_name_tells_what_is_unusual() -> None:
 def test_nonsense_is_refused(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         FlappyBird(**bad)
+
+
+def test_the_package_reads_a_task_without_a_goal() -> None:
+    task = loaded(FlappyBird(skip=True))
+    assert task.actions == ("up", "down", "skip")
+    assert task.initial.count() == 10
+    assert not task.is_goal(task.state({"bird_x": 0, "bird_y": 0}))
+    assert task.is_failing(task.state({"bird_x": 5, "bird_y": 0}))
+
+
+def test_pictures_are_told_the_walls() -> None:
+    assert FlappyBird().scenery == {"walls": ((5, 3, 3), (10, 5, 3), (15, 1, 3))}
+    assert FlappyBird(walls=((2, 0, 2),)).scenery == {"walls": ((2, 0, 2),)}

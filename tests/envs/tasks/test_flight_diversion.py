@@ -7,13 +7,16 @@ import pytest
 
 from safetest_gym.envs.tasks.flight_diversion import FlightDiversion
 from safetest_gym.errors import ConfigError
+from safetest_gym.task import load_task
 from tests.envs.tasks.document import State
 from tests.envs.tasks.equivalence import Published
 from tests.envs.tasks.runs import (
     anywhere,
     generated,
+    loaded,
     require_same_runs,
     require_same_starts,
+    require_same_tasks,
     sampled,
     walk,
 )
@@ -98,3 +101,11 @@ def test_name_tells_the_size_and_what_is_unusual() -> None:
 def test_nonsense_is_refused(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         FlightDiversion(**bad)
+
+
+def test_the_package_reads_both_as_the_same_task(shared: Path) -> None:
+    folder = shared / "models" / "planning"
+    theirs = load_task(
+        folder / "flight_diversion_5_5.jani", folder / "flight_diversion_5_5.props.jani", property=1
+    )
+    assert require_same_tasks(loaded(FlightDiversion()), theirs, 100, 100) == 10000

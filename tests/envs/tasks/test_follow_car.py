@@ -6,13 +6,16 @@ import pytest
 
 from safetest_gym.envs.tasks.follow_car import FollowCar
 from safetest_gym.errors import ConfigError
+from safetest_gym.task import load_task
 from tests.envs.tasks.document import Document
 from tests.envs.tasks.equivalence import Published
 from tests.envs.tasks.runs import (
     anywhere,
     generated,
+    loaded,
     require_same_runs,
     require_same_starts,
+    require_same_tasks,
     sampled,
     walk,
 )
@@ -67,3 +70,11 @@ def test_name_tells_the_timestep() -> None:
 def test_a_timestep_that_is_no_positive_number_is_refused(timestep: float) -> None:
     with pytest.raises(ConfigError, match="timestep"):
         FollowCar(timestep=timestep)
+
+
+def test_the_package_reads_both_as_the_same_task(shared: Path) -> None:
+    folder = shared / "models" / "planning"
+    theirs = load_task(
+        folder / "follow_car_0.4.jani", folder / "follow_car_0.4.props.jani", property=1
+    )
+    assert require_same_tasks(loaded(FollowCar()), theirs, 50, 400) == 20000

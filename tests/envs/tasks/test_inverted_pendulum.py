@@ -6,14 +6,17 @@ import pytest
 
 from safetest_gym.envs.tasks.inverted_pendulum import InvertedPendulum
 from safetest_gym.errors import ConfigError
+from safetest_gym.task import load_task
 from tests.envs.tasks.document import Document, read_json
 from tests.envs.tasks.equivalence import Planning
 from tests.envs.tasks.runs import (
     Pair,
     anywhere,
     generated,
+    loaded,
     require_same_runs,
     require_same_starts,
+    require_same_tasks,
     sampled,
     walk,
 )
@@ -81,3 +84,9 @@ def test_name_tells_the_timestep() -> None:
 def test_a_timestep_out_of_range_is_refused(timestep: float) -> None:
     with pytest.raises(ConfigError, match="timestep"):
         InvertedPendulum(timestep=timestep)
+
+
+def test_the_package_reads_both_as_the_same_task(shared: Path) -> None:
+    folder = shared / "models" / "planning"
+    theirs = load_task(folder / "inverted_pendulum.jani", folder / "inverted_pendulum.props.jani")
+    assert require_same_tasks(loaded(InvertedPendulum()), theirs, 50, 400) == 20000

@@ -7,9 +7,15 @@ import pytest
 
 from safetest_gym.envs.tasks.rovers import Rovers
 from safetest_gym.errors import ConfigError
+from safetest_gym.task import load_task
 from tests.envs.tasks.document import Document
 from tests.envs.tasks.equivalence import Published, counts, require_equivalent, space
-from tests.envs.tasks.runs import generated, walk
+from tests.envs.tasks.runs import (
+    generated,
+    loaded,
+    require_same_tasks,
+    walk,
+)
 
 
 def test_the_small_map_equals_the_published_model(shared: Path) -> None:
@@ -158,3 +164,17 @@ def test_name_tells_size_and_variant() -> None:
 def test_nonsense_is_refused(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Rovers(**bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [("mini", Rovers.mars_mini()), ("mini_cap", Rovers.mars_mini_cap())]
+)
+def test_the_package_reads_both_as_the_same_task(shared: Path, name: str, task: Rovers) -> None:
+    folder = shared / "models" / "planning"
+    theirs = load_task(folder / f"mars_{name}.jani", folder / f"mars_{name}.props.jani")
+    assert require_same_tasks(loaded(task), theirs, 100, 100) == 10_000
+
+
+@pytest.mark.parametrize("task", [Rovers.mars_mini(), Rovers.mars_mini_cap()])
+def test_the_package_starts_at_the_choice_point_only(task: Rovers) -> None:
+    assert loaded(task).initial.count() == 4 * 10 * 4 * 7
