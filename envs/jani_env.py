@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from operator import index
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import gymnasium
 import numpy as np
@@ -75,7 +75,7 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         self.task, self.options = open_task(model, arguments)
         self.render_mode = render_mode
         self._view = make_view(self.task, self.options.observation, self.options.observed)
-        self.observation_space = self._view.space
+        self.observation_space = cast("spaces.Space[Observation]", self._view.space)
         self.action_space = spaces.Discrete(self.task.num_actions)
         self._shield: Shield | None = None
         self._starts: StartStream | None = None
@@ -241,7 +241,8 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
     def action_masks(self) -> NDArray[np.bool_]:
         """What sb3-contrib's MaskablePPO asks for."""
         if self._shield is None and self._phase == _RUNNING:
-            return self._mask.astype(np.bool_)
+            mask: NDArray[np.bool_] = self._mask.astype(np.bool_)
+            return mask
         return shielded(self._mask, self._shield, self._state).astype(np.bool_)
 
     def set_shield(self, shield: Shield | None) -> None:

@@ -84,17 +84,19 @@ class EnvOptions:
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, choices in (("observation", Observation), ("invalid_action", InvalidAction)):
-            value, known = getattr(self, name), get_args(choices)
-            if value not in known:
-                raise ConfigError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        _require_choice("observation", self.observation, get_args(Observation))
+        _require_choice("invalid_action", self.invalid_action, get_args(InvalidAction))
         limit = self.step_limit
         if limit is not None and (isinstance(limit, bool) or int(limit) != limit or limit < 1):
             raise ConfigError(f"step_limit must be at least 1 or None, got {limit!r}")
         if self.picture not in PICTURES:
-            known = ", ".join(PICTURES)
-            raise ConfigError(f"unknown picture {self.picture!r}; known: {known}")
+            raise ConfigError(f"unknown picture {self.picture!r}; known: {', '.join(PICTURES)}")
         reward_from_data(self.reward)
+
+
+def _require_choice(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
 def open_task(model: ModelSource, arguments: EnvArguments) -> tuple[Task, EnvOptions]:

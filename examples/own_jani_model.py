@@ -64,8 +64,8 @@ def main() -> None:
         "safetest/Jani-v0",
         model=MODEL,
         failure="heat >= 16",
-        goal="heat = 12",
-        start={"op": "states-condition", "exp": {"op": "≤", "left": "heat", "right": 8}},
+        goal="heat == 12",
+        start="heat <= 8",
         reward=[{"kind": "goal_failure", "goal": 5}, "-0.01 * heat"],
         render_mode="ansi",
     )

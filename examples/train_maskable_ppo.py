@@ -25,7 +25,7 @@ def main() -> None:
     for _ in range(100):
         masks = test.action_masks()
         actions, _ = model.predict(observations, action_masks=masks, deterministic=True)
-        observations, _, dones, infos = test.step(actions)
+        observations, _, dones, infos = test.step(actions)  # type: ignore[assignment]  # plain arrays here
         ends += [info["outcome"] for info, done in zip(infos, dones, strict=True) if done]
     print({outcome: ends.count(outcome) for outcome in sorted(set(ends))})
 

@@ -11,7 +11,7 @@ from safetest_gym.envs.rendering.scene import Scene, Values, bounds
 
 __all__ = ["draw_rovers"]
 
-MAP_LEFT, MAP_TOP, MAP_SIZE = 104.0, 62.0, 288.0
+MAP_LEFT, MAP_TOP, MAP_SIZE = 108.0, 74.0, 252.0
 _CELL = re.compile(r"rocks_on_cell_x(\d+)_y(\d+)$")
 _OBJECTIVE = re.compile(r"image_of_objective_x(\d+)_y(\d+)$")
 

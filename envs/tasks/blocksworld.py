@@ -34,8 +34,8 @@ class Blocksworld:
         failing_probability: of a move that changes nothing but costs.
     """
 
-    blocks: int = 8
-    table_limit: int = 7
+    blocks: int = 6
+    table_limit: int = 5
     cost_bound: int | None = 50
     variant: Literal["aware", "ignoring"] = "aware"
     failing_probability: float = 0.5

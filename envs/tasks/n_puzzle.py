@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -37,6 +38,9 @@ class NPuzzle:
         forbidden: pairs (tile, cell) that are failures; None for the first tile on the
             last cell and the last tile on the first cell.
         failing_probability: of a move that changes nothing but costs.
+        starts: how many random boards the first property starts from; fewer if there are
+            fewer.
+        seed: of their choice.
     """
 
     width: int = 3
@@ -45,10 +49,14 @@ class NPuzzle:
     variant: Literal["aware", "ignoring"] = "aware"
     forbidden: tuple[tuple[int, int], ...] | None = None
     failing_probability: float = 0.5
+    starts: int = 1000
+    seed: int = 0
 
     def __post_init__(self) -> None:
         require_int("width", self.width, 2)
         require_int("height", self.height, 2)
+        require_int("starts", self.starts, 1)
+        require_int("seed", self.seed, 0)
         if self.cost_bound is not None:
             require_int("cost_bound", self.cost_bound, 1)
         if self.variant not in ("aware", "ignoring"):
@@ -102,18 +110,22 @@ class NPuzzle:
         )
 
     def properties(self) -> list[Json]:
-        """The planning property with the compact start condition."""
+        """Two planning properties: random boards as starts, then all boards by a condition.
+
+        Counting the boards of the condition is hard for tools beyond 2 by 3 cells.
+        """
         home = [build.eq(_at(tile), tile - 1) for tile in self._tiles]
         reward = None if self.cost_bound is None else build.mul(-0.01, _STEP_COST)
         return [
             build.planning_property(
-                f"{self.name}-starts",
+                f"{self.name}-{kind}",
                 goal=build.both(*home),
                 failure=self._failure(),
-                start=self._start(),
+                start=start,
                 goal_potential=build.total(build.ite(placed, 10, 0) for placed in home),
                 step_reward=reward,
             )
+            for kind, start in (("starts", self._boards()), ("all_starts", self._start()))
         ]
 
     @property
@@ -171,6 +183,37 @@ class NPuzzle:
 
     def _failure(self) -> Expr:
         return build.either(*(build.eq(_at(tile), cell) for tile, cell in self._forbidden))
+
+    def _boards(self) -> list[dict[str, int]]:
+        """Random solvable boards that do not fail, without duplicates; nothing spent."""
+        rng = random.Random(self.seed)
+        places = [*map(_at, self._tiles), _BLANK]
+        found: dict[tuple[int, ...], dict[str, int]] = {}
+        misses = 0
+        while len(found) < self.starts and misses < max(self.starts, 1000):
+            cells = list(range(self._cells))
+            rng.shuffle(cells)
+            if not self._solvable(cells):
+                cells[:2] = cells[1], cells[0]
+            bad = any(cells[tile - 1] == cell for tile, cell in self._forbidden)
+            misses = misses + 1 if bad or tuple(cells) in found else 0
+            if not misses:
+                found[tuple(cells)] = dict(zip(places, cells, strict=True))
+        if not found:
+            raise ConfigError(f"no start board found, forbidden leaves too few: {self._forbidden}")
+        return list(found.values())
+
+    def _solvable(self, cells: Sequence[int]) -> bool:
+        """Whether sliding orders the board: parity of its cycles and the blank's way home."""
+        seen: set[int] = set()
+        swaps = self._cells
+        for item in range(self._cells):
+            swaps -= item not in seen
+            while item not in seen:
+                seen.add(item)
+                item = cells[item]
+        row, column = divmod(cells[-1], self.width)
+        return (swaps + self.height - 1 - row + self.width - 1 - column) % 2 == 0
 
     def _start(self) -> Expr:
         """Every board from which the goal can be reached by sliding, nothing spent."""

@@ -109,13 +109,13 @@ def _print_table(title: str, result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, show_header=False)
+    table = Table(show_header=False)
     table.add_column()
     table.add_column(justify="right")
     for name, value in result.items():
         text = f"{value:,}" if isinstance(value, int) else str(value)
         table.add_row(name.replace("_", " "), text)
-    Console().print(table)
+    Console(markup=False, highlight=False).print(title, table, sep="\n")
 
 
 @contextmanager

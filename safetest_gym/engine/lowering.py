@@ -7,6 +7,7 @@ operands that may fail are only evaluated where the definition evaluates them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from safetest_gym.engine.ir import FunctionText, real_constant
@@ -88,7 +89,6 @@ _RECIPROCAL = {
 _INVERSE = {
     "asec": "acos",
     "acsc": "asin",
-    "acot": "atan",
     "asech": "acosh",
     "acsch": "asinh",
     "acoth": "atanh",
@@ -450,6 +450,9 @@ class Lowering:
 
     def _function(self, operator: str, value: str) -> str:
         fn = self._fn
+        if operator == "acot":
+            angle = fn.op(f"call double @atan(double {value})")
+            return fn.op(f"fsub double {real_constant(math.pi / 2)}, {angle}")
         if operator in _RECIPROCAL:
             below = fn.op(f"call double @{_RECIPROCAL[operator]}(double {value})")
             return self._quotient(real_constant(1.0), below, True)

@@ -17,7 +17,7 @@ from safetest_gym.engine.interpreter import Interpreter
 from safetest_gym.engine.layout import Layout, lay_out
 from safetest_gym.engine.machine import Machine, load_machine
 from safetest_gym.engine.module import EVALUATE, FUNCTIONS, evaluator_text, module_text
-from safetest_gym.errors import EngineError, StateError
+from safetest_gym.errors import EngineError, EvaluationError, StateError
 from safetest_gym.jani.depth import deep_recursion
 from safetest_gym.jani.tree import Expression, Model, Value
 
@@ -210,6 +210,16 @@ class Engine:
             else:
                 result.append(int(number) if variable.kind == "int" else float(number))
         return tuple(result)
+
+    def has_error(self, packed: Words) -> bool:
+        """Does a state, or something that can be done in it, have no value?"""
+        states = packed.reshape(1, -1)
+        try:
+            self.classify(states)
+            self.expand(states)
+        except EvaluationError:
+            return True
+        return False
 
     def explain(self, packed: Words) -> NoReturn:
         """Raise the error that the interpreter finds in a state where the code found one."""

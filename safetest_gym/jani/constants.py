@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-from safetest_gym.jani.numerals import parse_integer
+from safetest_gym.jani.numerals import MAX_DIGITS, parse_integer
 from safetest_gym.jani.reporting import Place, Report, describe, quote
 from safetest_gym.jani.tree import Kind, Value
 
@@ -52,7 +52,7 @@ def _parse(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.removeprefix("-").isdecimal() and text.isascii():
-        return parse_integer(text)
+        return parse_integer(text) if len(text) <= MAX_DIGITS else None
     try:
         return float(text)
     except ValueError:

@@ -115,6 +115,8 @@ def _destinations(
     elif context.deterministic and len(items) > 1:
         hint = "use type mdp for probabilities, several edges for choices"
         report.add(place, "in a model of type lts an edge has one destination", hint)
+    elif context.deterministic and not isinstance(found[0].probability, Literal | None):
+        report.add(place, "in a model of type lts nothing is random", "use type mdp")
     else:
         _check_sum(found, place, report)
     return tuple(found)

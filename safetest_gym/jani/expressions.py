@@ -18,7 +18,9 @@ from safetest_gym.jani.operators import (
     OperandError,
     UnfoldedError,
     build,
+    fold_failed,
     is_broken,
+    is_number,
 )
 from safetest_gym.jani.reporting import Place, Report, Shape, describe, quote
 from safetest_gym.jani.scope import Scope
@@ -70,8 +72,8 @@ class Reader:
 
     def finish(self, node: Expression, place: Place, kind: Kind | None = None) -> Expression:
         """``node`` as a whole expression: its constants have values and its kind fits."""
-        if self._unfolded:
-            self._report_unfolded(node)
+        if self._unfolded and self._report_unfolded(node):
+            return BROKEN
         return node if kind is None else self.require(node, kind, place)
 
     def require(self, node: Expression, kind: Kind, place: Place) -> Expression:
@@ -192,17 +194,29 @@ class Reader:
         places: list[Place],
         steps: list[Place | None],
     ) -> Expression:
-        """Build sums that are not all ints as the document nests them."""
-        results: list[tuple[Expression, Place]] = []
+        """Build sums that are not all ints as the document nests them.
+
+        Sums of reals that only grow to the right are kept as lists until they are complete.
+        """
+        results: list[tuple[Expression | list[Expression], Place]] = []
         rest = iter(zip(leaves, places, strict=True))
         for at in steps:
             if at is None:
                 results.append(next(rest))
+                continue
+            (last, right_place), (first, left_place) = results.pop(), results.pop()
+            right = _completed(symbol, last)
+            if isinstance(first, list) and is_number(right):
+                first.append(right)
+                results.append((first, at))
+                continue
+            left = _completed(symbol, first)
+            node = self.operation(symbol, [left, right], at, [left_place, right_place])
+            if type(node) is Operation and _grows(node, symbol):
+                results.append((list(node.operands), at))
             else:
-                right, left = results.pop(), results.pop()
-                node = self.operation(symbol, [left[0], right[0]], at, [left[1], right[1]])
                 results.append((node, at))
-        return results[0][0]
+        return _completed(symbol, results[0][0])
 
     def operation(
         self, symbol: str, operands: list[Expression], place: Place, places: list[Place]
@@ -299,13 +313,14 @@ class Reader:
             self.report.add(at, f"unknown operator {quote(symbol)}", operator_hint(symbol))
         return BROKEN
 
-    def _report_unfolded(self, root: Expression) -> None:
+    def _report_unfolded(self, root: Expression) -> bool:
         """Report constants without a value, except where ``∧ ∨ ite`` may not come to them."""
-        stack, seen = [root], {root}
+        stack, seen, found = [root], {root}, False
         while stack:
             node = stack.pop()
             operands: tuple[Expression, ...] = ()
             if node in self._unfolded:
+                found = True
                 self.report.add(*self._unfolded[node])
             elif isinstance(node, Operation):
                 lazy = node.operator in ("∧", "∨", "ite")
@@ -317,9 +332,18 @@ class Reader:
                     seen.add(operand)
                     stack.append(operand)
         self._unfolded.clear()
+        return found
 
 
 _ARTICLES = {"bool": "a bool", "int": "an int", "real": "a real"}
+
+
+def _grows(node: Operation, symbol: str) -> bool:
+    return node.operator == symbol and node.kind == "real" and not fold_failed(node)
+
+
+def _completed(symbol: str, node: Expression | list[Expression]) -> Expression:
+    return Operation(symbol, tuple(node), "real") if isinstance(node, list) else node
 
 
 def _is_operation(data: Any, symbol: str) -> bool:

@@ -189,12 +189,12 @@ def _scope(parts: _Parts) -> Mapping[str, object]:
     """What conditions given later may mention; see `safetest_gym.jani.conditions`."""
     scope = parts.conditions.scope
     names: dict[str, Expression] = {}
+    for variable in _state_variables(parts):
+        names[variable.name] = Reference(variable)
     for instance in parts.composed:
         for name, variable in instance.variables.items():
             if not variable.transient:
-                names.setdefault(name, Reference(variable))
-    for variable in _state_variables(parts):
-        names[variable.name] = Reference(variable)
+                names.setdefault(f"{instance.name}.{name}", names[variable.name])
     names.update(scope.names)
     declared = list(dict.fromkeys(instance.automaton for instance in parts.instances))
     return {

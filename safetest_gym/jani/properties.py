@@ -129,26 +129,35 @@ def _check_keys(data: dict[str, Any], place: Place, report: Report) -> None:
 def _read_property(item: PropertyItem, node: Node, model: Model, strict: Report | None) -> Property:
     """One property; errors of planning properties go to ``strict`` if that is given."""
     report = Report()
-    planning = isinstance(node.data, dict) and node.data.get("op") == "PA"
-    if item.extra:
-        report.add(item.place, f"unknown key in a property: {item.extra}")
-    found: Property
+    reader = StateReader(model, report)
+    planning = False
     try:
-        reader = StateReader(model, report)
-        if planning:
-            found = read_planning_property(item.name, node, reader)
-        else:
-            target, reason = find_target(node.data, node.place, reader)
-            if target is None:
-                return UnsupportedProperty(item.name, reason)
-            found = FilterProperty(item.name, target)
+        if item.extra:
+            report.add(item.place, f"unknown key in a property: {item.extra}")
+        target = reader.follow(node)
+        planning = target is None or _is_planning(target.data)
+        found = _understand(item.name, target, reader) if target is not None else None
         report.raise_errors()
     except JaniError as error:
         if planning and strict is not None:
             strict.include(error)
         first = error.errors[0] if isinstance(error, JaniErrorGroup) else error
         return UnsupportedProperty(item.name, str(first))
+    assert found is not None, "a file that cannot be followed is an error"
     return found
+
+
+def _is_planning(data: Any) -> bool:
+    return isinstance(data, dict) and data.get("op") == "PA"
+
+
+def _understand(name: str, node: Node, reader: StateReader) -> Property:
+    if _is_planning(node.data):
+        return read_planning_property(name, node, reader)
+    target, reason = find_target(node.data, node.place, reader)
+    if target is None:
+        return UnsupportedProperty(name, reason)
+    return FilterProperty(name, target)
 
 
 def read_condition(source: Source | bool, model: Model) -> Expression:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from safetest_gym.errors import JaniError, JaniErrorGroup
+from safetest_gym.jani.numerals import integer_text
 
 __all__ = ["MAX_ERRORS", "Column", "Place", "Report", "Shape", "describe", "quote", "suggest"]
 
@@ -21,7 +22,7 @@ MAX_ERRORS = 100
 Place = tuple[Any, str | int]
 
 _MAX_SHOWN = 60
-_MAX_CANDIDATES = 2000
+_MAX_CANDIDATES = 200
 _HUGE_BITS = 256
 
 
@@ -47,7 +48,7 @@ def describe(data: object) -> str:
     if isinstance(data, list):
         return "a list"
     if isinstance(data, int) and data.bit_length() > _HUGE_BITS:
-        return f"an integer of about {int(data.bit_length() * 0.30103) + 1} digits"
+        return f"an integer of {len(integer_text(abs(data)))} digits"
     if isinstance(data, int | float):
         return str(data)
     return f"a Python {type(data).__name__}"
@@ -56,7 +57,10 @@ def describe(data: object) -> str:
 def suggest(word: str, candidates: Iterable[str]) -> str:
     """A did-you-mean hint, or an empty string."""
     near = [c for c in candidates if abs(len(c) - len(word)) <= 3 + len(word) // 4]
-    if len(word) > 2 * _MAX_SHOWN or len(near) > _MAX_CANDIDATES:
+    if len(near) > _MAX_CANDIDATES:
+        letters = set(word)
+        near = [c for c in near if len(letters.symmetric_difference(c)) <= 4][:_MAX_CANDIDATES]
+    if len(word) > 2 * _MAX_SHOWN:
         return ""
     found = difflib.get_close_matches(word, near, n=1, cutoff=0.6)
     if not found:

@@ -28,8 +28,9 @@ guard like ``x ≠ 0 ∧ 6 / x > 2`` has a value everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 from typing import Literal as Choice
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "Value",
     "Variable",
     "Vector",
+    "subexpressions",
 ]
 
 Kind = Choice["bool", "int", "real"]
@@ -154,6 +156,55 @@ TRUE = Literal(True, "bool")
 FALSE = Literal(False, "bool")
 
 
+def subexpressions(roots: Iterable[Expression]) -> list[Expression]:
+    """Every node below and in ``roots`` once, after those it is made of; no recursion.
+
+    Bodies of called functions are included.
+    """
+    found: dict[Expression, None] = {}
+    stack = [(root, False) for root in roots]
+    while stack:
+        node, is_complete = stack.pop()
+        if node in found:
+            continue
+        parts: tuple[Expression, ...] = ()
+        if isinstance(node, Operation):
+            parts = node.operands
+        elif isinstance(node, Call):
+            parts = (*node.arguments, node.function.body)
+        if is_complete or not parts:
+            found[node] = None
+            continue
+        stack.append((node, True))
+        for part in parts:
+            stack.append((part, False))
+    return list(found)
+
+
+class _Shallow:
+    """Pickles and copies without deep recursion, however deep the expressions are.
+
+    Nodes are saved parts first, so that each one refers to known parts only.
+    """
+
+    __slots__ = ()
+
+    def _roots(self) -> list[Expression | None]:
+        return [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]  # a dataclass
+
+    def __reduce__(self) -> tuple[object, ...]:
+        nodes = subexpressions([root for root in self._roots() if isinstance(root, _NODES)])
+        values = tuple([getattr(self, f.name) for f in fields(self)])  # type: ignore[arg-type]
+        return _rebuild, (type(self), nodes, values)
+
+
+_NODES = (Literal, Reference, Parameter, Operation, Call)
+
+
+def _rebuild(cls: type[Any], _: list[Expression], values: tuple[object, ...]) -> Any:
+    return cls(*values)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
     """``variable := value``.
@@ -227,7 +278,7 @@ class StartValues:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StartCondition:
+class StartCondition(_Shallow):
     """All states within the variables' bounds that satisfy a condition."""
 
     condition: Expression
@@ -237,7 +288,7 @@ Start = StartValues | StartCondition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlanningProperty:
+class PlanningProperty(_Shallow):
     """A ``PA`` property: goal, failure condition, start states and shaping terms."""
 
     name: str
@@ -250,7 +301,7 @@ class PlanningProperty:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FilterProperty:
+class FilterProperty(_Shallow):
     """A standard property whose ``F``/``U`` target can serve as goal or failure condition."""
 
     name: str
@@ -269,7 +320,7 @@ Property = PlanningProperty | FilterProperty | UnsupportedProperty
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class Model(_Shallow):
     """A checked model.
 
     Attributes:
@@ -299,3 +350,16 @@ class Model:
     digest: str
     metadata: Mapping[str, object] = field(default_factory=dict)
     scope: Mapping[str, object] = field(default_factory=dict)
+
+    def _roots(self) -> list[Expression | None]:
+        roots: list[Expression | None] = [self.initial]
+        for automaton in self.automata:
+            for edge in automaton.edges:
+                roots.append(edge.guard)
+                for destination in edge.destinations:
+                    roots.append(destination.probability)
+                    roots += [assignment.value for assignment in destination.assignments]
+        for part in self.scope.values():
+            if isinstance(part, dict):
+                roots += [getattr(item, "body", item) for item in part.values()]
+        return roots

@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from safetest_gym.policies.evaluation import Evaluation, EvaluationConfig, evaluate
     from safetest_gym.policies.files import load_policy, read_vec_normalize, save_policy
     from safetest_gym.policies.function import CallablePolicy, RandomPolicy
+    from safetest_gym.policies.imitation import ImitationReport, compare, distil
     from safetest_gym.policies.interface import Interface
     from safetest_gym.policies.maskable_dqn import MaskableDQN
     from safetest_gym.policies.mlp import Layer, MlpPolicy
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CallablePolicy",
+    "Evaluation",
+    "EvaluationConfig",
+    "ImitationReport",
     "Interface",
     "Layer",
     "MaskableDQN",
@@ -37,6 +42,9 @@ __all__ = [
     "TablePolicy",
     "Tree",
     "TreeEnsemblePolicy",
+    "compare",
+    "distil",
+    "evaluate",
     "load_policy",
     "policy_from_booster",
     "policy_from_sb3",
@@ -46,6 +54,9 @@ __all__ = [
 
 _HOMES = {
     "CallablePolicy": "function",
+    "Evaluation": "evaluation",
+    "EvaluationConfig": "evaluation",
+    "ImitationReport": "imitation",
     "Interface": "interface",
     "Layer": "mlp",
     "MaskableDQN": "maskable_dqn",
@@ -59,6 +70,9 @@ _HOMES = {
     "TablePolicy": "table",
     "Tree": "trees",
     "TreeEnsemblePolicy": "trees",
+    "compare": "imitation",
+    "distil": "imitation",
+    "evaluate": "evaluation",
     "load_policy": "files",
     "policy_from_booster": "xgboost_file",
     "policy_from_sb3": "sb3",

@@ -40,7 +40,7 @@ def policy_from_sb3(
 
     Args:
         interface: what the observation's entries and the actions stand for; by default
-            the model's environment is asked for its ``task``.
+            the model's environment is asked for its ``task`` and ``observed`` variables.
         scalings: how the environment makes observations out of state values; by default
             the environment is asked, or they are the plain values if it is not ours.
 
@@ -129,7 +129,7 @@ def _interface_of(model: BaseAlgorithm) -> Interface:
     task = _asked(model, "task")
     if task is None:
         raise PolicyError("the model has no environment with a task; pass an interface")
-    return Interface.of(task)
+    return Interface.of(task, variables=_asked(model, "observed"))
 
 
 def _scalings_of(model: BaseAlgorithm) -> tuple[Scaling, ...]:
@@ -137,7 +137,9 @@ def _scalings_of(model: BaseAlgorithm) -> tuple[Scaling, ...]:
     task, options = _asked(model, "task"), _asked(model, "options")
     if task is None or getattr(options, "observation", None) != "normalized":
         return ()
-    bounds = np.array([(v.lower, v.upper) for v in task.variables], dtype=np.float64)
+    variables = {variable.name: variable for variable in task.variables}
+    observed = [variables[name] for name in _asked(model, "observed") or variables]
+    bounds = np.array([(v.lower, v.upper) for v in observed], dtype=np.float64)
     return (Scaling.to_unit(bounds[:, 0], bounds[:, 1]),)
 
 

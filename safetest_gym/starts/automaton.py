@@ -27,6 +27,9 @@ MAX_RESTRICTIONS = 400_000
 MAX_VALUES = 2**16
 """Most values of a column in a sum that are tried one by one."""
 
+MAX_MERGED = 2**21
+"""Larger tables are not searched for states with the same future."""
+
 MAX_TABLE = 2**24
 """Most (state, piece) pairs of one layer."""
 
@@ -140,8 +143,8 @@ def _linear_layers(
             raise TooLargeError("a sum with too many partial sums")
         sums = states[:, None] + steps[None, :]
         alive, merged = _merge_sums(formula.symbol, sums, int(low), int(high))
-        states, inverse = np.unique(merged, return_inverse=True)
-        table = np.where(alive, inverse.reshape(sums.shape), -1).astype(np.int32)
+        states, which = _distinct(merged)
+        table = np.where(alive, which, -1).astype(np.int32)
         layers.append(Layer(column, values[column], table))
     return layers
 
@@ -167,21 +170,32 @@ def _merge_sums(
     return np.ones(sums.shape, dtype=np.bool_) if low < high else sums != 0, merged
 
 
+def _distinct(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct values, ascending, and for each value which of them it is."""
+    least = int(values.min())
+    spread = int(values.max()) - least + 1
+    if spread > 4 * values.size + 1024:
+        states, inverse = np.unique(values, return_inverse=True)
+        return states, inverse.reshape(values.shape)
+    present = np.zeros(spread, dtype=np.bool_)
+    present[values - least] = True
+    return np.flatnonzero(present) + least, (np.cumsum(present) - 1)[values - least]
+
+
 def _minimise(layers: list[Layer]) -> None:
     """Cut off states without a future and merge those with the same one, in place."""
     renamed: NDArray[np.int32] | None = None
     for position in range(len(layers) - 1, -1, -1):
         layer = layers[position]
-        table = layer.table
-        if renamed is not None:
-            table = renamed[table]
-        alive = (table >= 0).any(axis=1)
+        table = layer.table if renamed is None else renamed[layer.table]
+        kept = np.flatnonzero((table >= 0).any(axis=1))
         renamed = np.full(len(table) + 1, -1, dtype=np.int32)  # the last is for -1
-        if not alive.any():
-            table = np.full((1, table.shape[1]), -1, dtype=np.int32)
-        elif position > 0:
-            table, inverse = np.unique(table[alive], axis=0, return_inverse=True)
-            renamed[:-1][alive] = inverse.reshape(-1)
+        table = table[kept] if len(kept) else np.full((1, table.shape[1]), -1, dtype=np.int32)
+        if len(kept) > 1 and table.size <= MAX_MERGED:
+            table, number = np.unique(table, axis=0, return_inverse=True)
+            renamed[kept] = number.reshape(-1)
+        else:
+            renamed[kept] = np.arange(len(kept))
         changes = np.ones(table.shape[1], dtype=np.bool_)
         changes[1:] = (table[:, 1:] != table[:, :-1]).any(axis=0)
         layers[position] = Layer(layer.column, layer.starts[changes], table[:, changes])

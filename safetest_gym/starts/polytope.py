@@ -53,7 +53,8 @@ class Polytope:
         for _ in range(_STEPS * max(4, len(self.columns))):
             direction = rng.standard_normal(points.shape)
             speed = approach @ direction
-            rates = speed / room  # walls ahead have the greatest, walls behind the least
+            with np.errstate(over="ignore"):
+                rates = speed / room  # walls ahead have the greatest, walls behind the least
             ahead, behind = 1 / rates.max(axis=0), 1 / rates.min(axis=0)
             time = behind + rng.random(chains) * (ahead - behind)
             points += time * direction

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from safetest_gym.engine import machine
 from safetest_gym.engine.interpreter import STEP, Interpreter, State
 from safetest_gym.errors import EvaluationError, JaniError
-from safetest_gym.jani import read_condition
-from safetest_gym.jani.tree import Expression, Value, Variable
-from safetest_gym.task import Task, load_task
+from safetest_gym.jani import read_condition, read_model
+from safetest_gym.jani.tree import Expression, PlanningProperty, Value, Variable
+from safetest_gym.task import Task
 from tests.oracles.engine_adapter import Actions, as_state, as_vector, engine_actions
 from tests.oracles.exploration import reachable
 from tests.oracles.random_models import (
@@ -36,7 +36,10 @@ Mode = Literal["label", "edge"]
 ERROR = "error"
 MAX_STATES = 25
 
-models = settings(suppress_health_check=list(HealthCheck))
+
+def random_examples(number: int) -> settings:
+    """Hypothesis settings for whole models, which are large and slow as examples go."""
+    return settings(max_examples=number, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -59,18 +62,12 @@ def answer(question: Callable[[], Answer]) -> Answer | str:
 def compare(model: RandomModel, mode: Mode) -> None:
     """Everything that both can be asked, in reachable and in arbitrary states."""
     try:
-        task = load_task(
-            model.document,
-            constants=model.constants,
-            failure=model.failure,
-            goal=model.goal,
-            action_mode=mode,
-        )
+        tree = read_model(model.document, constants=model.constants)
+        failure, goal = read_condition(model.failure, tree), read_condition(model.goal, tree)
     except JaniError:
-        return  # an expression without value in every state: found when the model is read
-    interpreter = Interpreter(task.model)
-    failure = read_condition(model.failure, task.model)
-    goal = read_condition(model.goal, task.model)
+        return  # an expression that has no value in any state: found when the model is read
+    task = Task(tree, PlanningProperty("random", goal, failure, None), mode)
+    interpreter = Interpreter(tree)
     for state in states_of(interpreter):
         compare_actions(task, interpreter, state, mode)
         compare_conditions(task, interpreter, state, failure, goal)
@@ -179,15 +176,13 @@ def arbitrary_value(variable: Variable, rng: random.Random) -> Value:
 modes = st.sampled_from(("label", "edge"))
 
 
-@models
-@settings(max_examples=40)
+@random_examples(40)
 @given(random_models(WILD), modes)
 def test_random_models_behave_as_the_interpreter_says(model: RandomModel, mode: Mode) -> None:
     compare(model, mode)
 
 
-@models
-@settings(max_examples=40)
+@random_examples(40)
 @given(random_models(WILD_REAL), modes)
 def test_random_models_with_reals_behave_as_the_interpreter_says(
     model: RandomModel, mode: Mode
@@ -195,8 +190,7 @@ def test_random_models_with_reals_behave_as_the_interpreter_says(
     compare(model, mode)
 
 
-@models
-@settings(max_examples=20)
+@random_examples(20)
 @given(random_models(TAME), modes)
 def test_random_models_without_errors_behave_as_the_interpreter_says(
     model: RandomModel, mode: Mode
@@ -206,8 +200,7 @@ def test_random_models_without_errors_behave_as_the_interpreter_says(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", [WILD, WILD_REAL, TAME], ids=["wild", "real", "tame"])
-@models
-@settings(max_examples=800)
+@random_examples(800)
 @given(data=st.data(), mode=modes)
 def test_many_random_models_behave_as_the_interpreter_says(
     profile: Profile, data: st.DataObject, mode: Mode

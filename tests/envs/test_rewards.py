@@ -103,7 +103,7 @@ def test_a_list_is_a_sum_and_a_text_an_expression() -> None:
 
 @pytest.mark.parametrize("reward", [PotentialShaping(), GoalReward(), StepReward()])
 def test_a_property_without_the_term_is_an_error_that_names_both(reward: Reward) -> None:
-    with pytest.raises(ConfigError, match="property 'bare' has no (goal|step)-"):
+    with pytest.raises(ConfigError, match=r"property 'bare' has no (goal|step)-"):
         reward.plan(BARE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from safetest_gym.policies import Interface, Layer, MlpPolicy, Tree, TreeEnsemblePolicy
 
 __all__ = [
-    "Names",
     "NamedVariable",
+    "Names",
     "best_action",
     "ensemble",
     "interface",
@@ -96,7 +97,7 @@ def random_network(
     rng: np.random.Generator, sizes: Sequence[int], activation: str = "relu"
 ) -> MlpPolicy:
     layers = []
-    for i, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
         weight = rng.normal(size=(outputs, inputs)) / math.sqrt(inputs)
         name = "identity" if i == len(sizes) - 2 else activation
         layers.append(layer(weight, rng.normal(size=outputs), name))

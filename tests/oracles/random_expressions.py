@@ -103,13 +103,16 @@ class Expressions:
         if shape == "ite":
             return ite(self.boolean(depth - 1), self.integer(depth - 1), self.integer(depth - 1))
         if shape == "%":
-            divisor = self.integer(0) if self._wild else self.pick((2, 3, 5))
-            return binary("%", self.integer(depth - 1), divisor)
+            dividend = self.integer(depth - 1)
+            if self._wild:
+                return binary("%", dividend, self.integer(0))
+            return binary("%", unary("abs", dividend), self.pick((2, 3, 5)))  # Storm: -2 % 2 = 2
         if shape == "pow":
             exponent = self.integer(0) if self._wild and self.chance(30) else self.pick((2, 0, 1))
             return binary("pow", self.integer(0), exponent)
         if shape == "round":
-            return unary(self.pick(("floor", "ceil", "trc")), self._quotient(depth))
+            names = ("floor", "ceil", "trc") if self._wild else ("floor", "ceil")  # Storm: trc(0.3) = 1
+            return unary(self.pick(names), self._quotient(depth))
         if shape == "abs":
             return unary(self.pick(("abs", "sgn")), self.integer(depth - 1))
         return self._sum(self._int_leaf)

@@ -279,7 +279,8 @@ class _EdgeMaker:
             first = pick((0.25, 0, 0.5))
             return [first, binary("/", 1, 4), binary("-", 0.75, first)]
         if shape == "any" and self.builder.profile.wild:
-            return [self.expressions(self.local).real(1), pick((0.5, 1, 0))]
+            wild = self.expressions(self.local)
+            return [ite(wild.boolean(0), wild.real(1), 0.5), 0.5]
         first = pick((0.5, 0.25, 0.1, 1.0, 0.0))
         return [first, binary("-", 1, first)]
 
@@ -330,6 +331,9 @@ def _system(builder: _Builder, instances: list[int]) -> Json:
         for element in elements:
             if chance(15):
                 element["input-enable"] = [pick(_ACTIONS)]
+    if len(instances) == 1 and not builder.profile.wild:  # Storm does not look at the vectors
+        syncs = [{"synchronise": [action], "result": action} for action in _ACTIONS]
+        return {"elements": elements, "syncs": syncs}
     syncs = []
     for number in range(pick((2, 3, 4, 5))):
         vector: list[str | None] = [pick((*_ACTIONS, None)) for _ in instances]

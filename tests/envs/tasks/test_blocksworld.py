@@ -98,7 +98,7 @@ def test_without_costs_everything_is_seen() -> None:
     "wrong",
     [
         {"blocks": 1},
-        {"table_limit": 9},
+        {"table_limit": 7},
         {"cost_bound": 0},
         {"variant": "blind"},
         {"failing_probability": 1.5},

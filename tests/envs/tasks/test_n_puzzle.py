@@ -4,8 +4,13 @@ import pytest
 
 from safetest_gym.envs.tasks.n_puzzle import NPuzzle
 from safetest_gym.errors import ConfigError
-from tests.envs.tasks.equivalence import FIGURES, counts, space
-from tests.envs.tasks.runs import generated
+from tests.envs.tasks.document import Document
+from tests.envs.tasks.equivalence import FIGURES, Planning, counts, space
+
+
+def _generated(task: NPuzzle) -> tuple[Document, Planning]:
+    """The model with the property whose starts are all boards."""
+    return Document(task.model()), Planning.of(task.properties()[1])
 
 
 @pytest.mark.parametrize(
@@ -24,14 +29,14 @@ from tests.envs.tasks.runs import generated
 def test_small_boards_have_the_counts_that_storm_finds(
     task: NPuzzle, expected: tuple[int, ...]
 ) -> None:
-    document, planning = generated(task)
+    document, planning = _generated(task)
     found = counts(document, planning, planning.starts(document))
     assert found == dict(zip(FIGURES, expected, strict=True))
 
 
 @pytest.mark.parametrize(("width", "height"), [(2, 2), (3, 2), (2, 3)])
 def test_the_starts_are_the_boards_connected_with_the_goal(width: int, height: int) -> None:
-    document, planning = generated(NPuzzle(width=width, height=height, cost_bound=None))
+    document, planning = _generated(NPuzzle(width=width, height=height, cost_bound=None))
     failing = document.function(planning.failure)
     home = {f"tile_{tile}": tile - 1 for tile in range(1, width * height)}
     connected = space(document, [document.state(home)])
@@ -40,13 +45,43 @@ def test_the_starts_are_the_boards_connected_with_the_goal(width: int, height: i
 
 @pytest.mark.parametrize(("width", "height"), [(2, 2), (3, 3), (2, 5), (4, 3), (4, 4)])
 def test_the_initial_board_is_a_start(width: int, height: int) -> None:
-    document, planning = generated(NPuzzle(width=width, height=height))
+    document, planning = _generated(NPuzzle(width=width, height=height))
     assert document.function(planning.start)(document.state({}))
+
+
+@pytest.mark.parametrize(("width", "height"), [(3, 2), (3, 3), (2, 5), (4, 4)])
+def test_listed_starts_are_different_boards_that_satisfy_the_condition(
+    width: int, height: int
+) -> None:
+    task = NPuzzle(width=width, height=height, starts=200)
+    document, condition = _generated(task)
+    listed = Planning.of(task.properties()[0]).starts(document)
+    assert len(listed) == len(task.properties()[0]["expression"]["start"]["values"]) == 200
+    assert all(map(document.function(condition.start), listed))
+
+
+def test_a_small_board_lists_all_its_starts() -> None:
+    task = NPuzzle(width=2, height=2)
+    document, condition = _generated(task)
+    listed = Planning.of(task.properties()[0]).starts(document)
+    assert set(listed) == set(condition.starts(document))
+
+
+def test_the_seed_decides_the_listed_starts() -> None:
+    first, again, other = NPuzzle(), NPuzzle(), NPuzzle(seed=1)
+    assert first.properties() == again.properties()
+    assert first.properties()[0] != other.properties()[0]
+
+
+def test_a_puzzle_whose_starts_cannot_be_found_is_refused() -> None:
+    elsewhere = tuple((t, c) for t in range(1, 9) for c in range(9) if c != t - 1)
+    with pytest.raises(ConfigError, match="forbidden"):
+        NPuzzle(forbidden=elsewhere).properties()
 
 
 @pytest.mark.slow
 def test_all_boards_of_the_eight_puzzle_are_reached_and_safe_without_costs() -> None:
-    document, planning = generated(NPuzzle(cost_bound=None))
+    document, planning = _generated(NPuzzle(cost_bound=None))
     found = counts(document, planning, [document.state({})])
     assert found["states"] == 181_440
     assert found["failing"] == 37_800
@@ -54,7 +89,7 @@ def test_all_boards_of_the_eight_puzzle_are_reached_and_safe_without_costs() -> 
 
 
 def test_the_blank_and_the_tile_change_places() -> None:
-    document, _ = generated(NPuzzle(width=3, height=2, cost_bound=None, failing_probability=0))
+    document, _ = _generated(NPuzzle(width=3, height=2, cost_bound=None, failing_probability=0))
     home = {f"tile_{tile}": tile - 1 for tile in range(1, 6)}
     after = {label: outcomes[0][1] for label, outcomes in document.choices(document.state(home))}
     assert after == {
@@ -64,7 +99,7 @@ def test_the_blank_and_the_tile_change_places() -> None:
 
 
 def test_a_failed_move_costs_and_changes_nothing_else() -> None:
-    document, _ = generated(NPuzzle(width=2, height=2, cost_bound=3))
+    document, _ = _generated(NPuzzle(width=2, height=2, cost_bound=3))
     home = {f"tile_{tile}": tile - 1 for tile in range(1, 4)}
     choices = dict(document.choices(document.state({**home, "cost_tile_3": 1})))
     stuck = document.state({**home, "cost_tile_3": 2, "step_cost": 1})
@@ -72,7 +107,7 @@ def test_a_failed_move_costs_and_changes_nothing_else() -> None:
 
 
 def test_a_tile_at_its_bound_stays() -> None:
-    document, _ = generated(NPuzzle(width=2, height=2, cost_bound=3))
+    document, _ = _generated(NPuzzle(width=2, height=2, cost_bound=3))
     home = {f"tile_{tile}": tile - 1 for tile in range(1, 4)}
     state = document.state({**home, "cost_tile_3": 3})
     assert [label for label, _ in document.choices(state)] == ["slide_down"]
@@ -98,6 +133,8 @@ def test_the_variants_differ_only_in_what_the_policy_sees() -> None:
         {"forbidden": ((1, 9),)},
         {"forbidden": ((1, 0),)},
         {"failing_probability": -1},
+        {"starts": 0},
+        {"seed": -1},
     ],
 )
 def test_parameters_out_of_range_are_refused_by_name(wrong: dict[str, object]) -> None:
