@@ -15,7 +15,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from safetest_gym.engine.stepper import BatchStepper
+from safetest_gym.engine.batch import BatchStepper
 from safetest_gym.envs.observing import make_view
 from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
 from safetest_gym.envs.rewards import plan_reward

@@ -1,6 +1,7 @@
 """Train, test and repair the policies of JANI planning tasks.
 
-Names are loaded when first used, so that importing the package costs next to nothing.
+Importing registers the environment ids with Gymnasium. Names are loaded when first used,
+so that this costs hardly more than importing Gymnasium.
 """
 
 from __future__ import annotations
@@ -31,3 +32,6 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+import_module("safetest_gym.envs.registration").register_envs()

@@ -20,6 +20,7 @@ __all__ = [
     "SafetestError",
     "StartError",
     "StateError",
+    "StoreError",
 ]
 
 
@@ -112,6 +113,10 @@ class StateError(SafetestError, ValueError):
 
 class StartError(SafetestError, ValueError):
     """The start states cannot be counted, sampled or listed as asked."""
+
+
+class StoreError(SafetestError, ValueError):
+    """A file of faults that cannot be read or written, or that belongs to another task."""
 
 
 class LimitError(SafetestError, RuntimeError):

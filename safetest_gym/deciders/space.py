@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.actions import APP, LEARN, RAND
+from safetest_gym.engine.kernels.forget import forget_kernel
 from safetest_gym.engine.kernels.intern import intern_rows_kernel, rehash_kernel
 from safetest_gym.errors import ConfigError
 
@@ -34,6 +35,7 @@ class StateSpace:
 
     Attributes:
         known: how many states have a number; kernels keep it in their counters.
+        bound: the policy, bound to the task, where order or radius need one.
         block: engine addresses and buffers for `kernels.actions`.
         way, policy: the order of actions, and the policy's addresses (zeros without one).
 
@@ -58,34 +60,54 @@ class StateSpace:
         self.radius = radius
         self.way = _WAYS[order]
         self._extra = int(radius != math.inf)
-        self.policy = self._addresses(policy, order)
+        self.follow(policy)
         self.width = self.engine.num_words + self._extra
-        self.clear()
+        self.known = 0
+        self.states = np.empty((1024, self.width), np.int64)
+        self.table = np.zeros(4096, np.int32)
+        self._columns: list[tuple[NDArray[Any], int]] = []
         self._make_block()
 
-    def _addresses(self, policy: Policy | None, order: Order) -> Words:
+    def follow(self, policy: Policy | None) -> None:
+        """Take the policy's addresses, where order or radius need them."""
         addresses = np.zeros(3, np.int64)
-        if self._extra == 0 and order != "learn":
-            return addresses
+        self.policy = addresses
+        if self._extra == 0 and self.way != LEARN:
+            return
         if policy is None:
             raise ConfigError("a finite radius and the order 'learn' need a policy")
-        native = policy.bind(self.task).native()
+        self.bound = policy.bind(self.task)
+        native = self.bound.native()
         if native is None:
             raise ConfigError(
                 "the policy can only be called from Python; a finite radius and the order "
                 "'learn' need one that kernels can call (a network, trees or a table)"
             )
-        if order == "learn" and not native.score_address:
+        if self.way == LEARN and not native.score_address:
             raise ConfigError("the order 'learn' needs a policy with scores")
         self._native = native  # owns what the addresses point to
-        addresses[:] = native.address, native.score_address, native.data_address
-        return addresses
+        choose = native.address if self._extra else 0
+        addresses[:] = choose, native.score_address, native.data_address
+
+    def column(self, dtype: type[np.generic], fill: int = 0) -> NDArray[Any]:
+        """An array with one entry per state; it grows in place along with the states."""
+        column = np.full(len(self.states), fill, dtype)
+        self._columns.append((column, fill))
+        return column
 
     def clear(self) -> None:
-        """Forget all states."""
-        self.known = 0
-        self.states = np.empty((1024, self.width), np.int64)
-        self.table = np.zeros(4096, np.int32)
+        """Forget all states, at a cost linear in how many there are."""
+        self.forget(0, self.known)
+
+    def forget(self, first: int, last: int) -> None:
+        """Forget the states numbered last."""
+        if (last - first) * 16 > len(self.table) and first == 0:
+            self.table.fill(0)
+        else:
+            forget_kernel(self.states, self.table, first, last)
+        for column, fill in self._columns:
+            column[first:last] = fill
+        self.known = first
 
     def _make_block(self) -> None:
         task, engine = self.task, self.engine
@@ -134,8 +156,12 @@ class StateSpace:
     def grow_states(self, needed: int) -> None:
         """Room for ``needed`` states and their table."""
         if needed > len(self.states):
-            capacity = max(needed, 2 * len(self.states))
+            before = len(self.states)
+            capacity = max(needed, before + before // 2)
             self.states.resize((capacity, self.width), refcheck=False)
+            for column, fill in self._columns:
+                column.resize(capacity, refcheck=False)
+                column[before:] = fill
         if needed > len(self.table) * 5 // 8:
             size = 1 << (2 * max(needed, len(self.table)) - 1).bit_length()
             self.table = np.zeros(size, np.int32)
@@ -162,15 +188,17 @@ class StateSpace:
     @property
     def num_bytes(self) -> int:
         """Memory held in arrays."""
-        return sum(array.nbytes for array in self.arrays)
+        columns = (column for column, _ in self._columns)
+        return sum(array.nbytes for array in (*self.arrays, *columns))
 
-    def packed(self, vectors: NDArray[Any]) -> Words:
-        """Rows for state vectors (n, V), with all deviations left."""
+    def packed(self, vectors: NDArray[Any], left: NDArray[np.int64] | None = None) -> Words:
+        """Rows for state vectors (n, V), with ``left`` deviations (default: all of them)."""
         words = self.engine.pack(vectors)
         if not self._extra:
             return words
-        left = np.full((len(words), 1), int(self.radius), np.int64)
-        return np.ascontiguousarray(np.concatenate([words, left], axis=1))
+        if left is None:
+            left = np.full(len(words), int(self.radius), np.int64)
+        return np.ascontiguousarray(np.concatenate([words, left[:, None]], axis=1))
 
     def numbers(self, rows: Words) -> Words:
         """Numbers of packed rows; new ones are added."""
@@ -180,3 +208,11 @@ class StateSpace:
             intern_rows_kernel(self.states, self.table, self.known, rows, len(rows), found)
         )
         return found
+
+    def words(self, numbers: Words) -> Words:
+        """Packed states of numbers, without the deviations left."""
+        return np.ascontiguousarray(self.states[numbers, : self.engine.num_words])
+
+    def left(self, numbers: Words) -> Words | None:
+        """Deviations left of numbers; None with an infinite radius."""
+        return self.states[numbers, -1].copy() if self._extra else None

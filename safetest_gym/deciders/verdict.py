@@ -6,9 +6,17 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from safetest_gym.errors import ConfigError
+from safetest_gym.errors import ConfigError, SafetestError
 
-__all__ = ["Budget", "Statistics", "Verdict"]
+__all__ = ["Budget", "CacheError", "CertificateError", "Statistics", "Verdict"]
+
+
+class CacheError(SafetestError, ValueError):
+    """Saved facts that are broken, or of another task."""
+
+
+class CertificateError(SafetestError, ValueError):
+    """A certificate that is broken, or proves nothing about the task."""
 
 
 class Verdict(IntEnum):
@@ -40,6 +48,7 @@ class Statistics:
 
     Attributes:
         queries: states asked for.
+        unknown: answers UNKNOWN among them.
         expanded: times that a state was visited.
         tried: actions whose outcomes were looked at.
         states: states known.
@@ -47,6 +56,7 @@ class Statistics:
     """
 
     queries: int
+    unknown: int
     expanded: int
     tried: int
     states: int

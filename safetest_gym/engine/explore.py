@@ -141,8 +141,8 @@ class Explorer:
 
     @property
     def states(self) -> NDArray[np.int64]:
-        """The packed states known, in the order of discovery (a view)."""
-        return self._states[: self._counters[KNOWN]]
+        """The packed states known, in the order of discovery (a copy)."""
+        return self._states[: self._counters[KNOWN]].copy()
 
     @property
     def memory_bytes(self) -> int:

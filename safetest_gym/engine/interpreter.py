@@ -5,14 +5,16 @@ checkers and error messages rely on it. A state is a tuple of Python values in t
 ``Model.variables``. The definitions beyond DESIGN section 2 and the JANI specification:
 
 - In every automaton all edges of the current location have their guard evaluated, also when no
-  partner is ready. A composed edge is enabled if all its edges are; only then are their
-  probabilities evaluated, in the source state.
+  partner is ready, except edges that take part in no rule of the composition: those do not exist.
+  A composed edge is enabled if all its edges are; only then are their probabilities evaluated,
+  in the source state.
 - Probabilities lie in [0, 1] (within 1e-9) and sum to 1 (within 1e-6) per edge, else it is an
   error. A destination whose probability is 0 (or below) does not exist: its assignments are not
   evaluated. The outcomes of several participants are the product of their destinations, the
   last participant's fastest; equal successors stay separate outcomes.
 - The assignments of all participants happen by ascending index; those of one index read what
-  lower indices left. Two that give one variable different values at one index are an error.
+  lower indices left. Two that give one variable different values at one index are an error,
+  unless it is a transient variable that no assignment of a higher index reads (a reward).
   Transient variables start every transition at their initial value.
 - Every assigned int has 64 bits and every assigned real is finite, but bounds are checked once,
   on the final value of each assigned state variable. Bounds of transients are not checked.
@@ -31,6 +33,7 @@ from typing import Literal
 from safetest_gym.engine.composition import Rule, compose
 from safetest_gym.engine.distance import distance
 from safetest_gym.engine.evaluation import as_kind, evaluate
+from safetest_gym.engine.rewrite import reads
 from safetest_gym.errors import EvaluationError, LimitError, OutOfBoundsError, StartError
 from safetest_gym.jani.tree import (
     Automaton,
@@ -85,6 +88,12 @@ class Interpreter:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.composition = compose(model)
+        self._taking_part = {
+            (participant.automaton, edge)
+            for rule in self.composition.rules
+            for participant in rule.participants
+            for edge in participant.edges
+        }
 
     def initial_states(self, limit: int = 100_000) -> tuple[State, ...]:
         """All initial states, found by trying every value of what has no initial value.
@@ -110,7 +119,7 @@ class Interpreter:
             OutOfBoundsError: an outcome leaves its variable's bounds.
         """
         values = self.values(state)
-        enabled = [self._enabled(automaton, values) for automaton in self.model.automata]
+        enabled = [self._enabled(number, values) for number in range(len(self.model.automata))]
         found = []
         for rule in self.composition.rules:
             ready = [
@@ -171,13 +180,15 @@ class Interpreter:
             raise StartError(f"variable {variable.name!r} has infinitely many initial values")
         return range(int(variable.lower), int(variable.upper) + 1)
 
-    def _enabled(self, automaton: Automaton, values: Values) -> set[int]:
+    def _enabled(self, number: int, values: Values) -> set[int]:
+        automaton = self.model.automata[number]
         here = automaton.location_variable
         location = values[here] if here is not None else 0
         return {
             index
             for index, edge in enumerate(automaton.edges)
             if edge.location == location
+            and (number, index) in self._taking_part
             and self._evaluate(edge.guard, values, values, f"the guard of the edge at {edge.path}")
         }
 
@@ -231,22 +242,26 @@ class Interpreter:
             if variable.initial is not None:
                 after[variable] = variable.initial
         writers: dict[Variable, _Step] = {}
-        for index in sorted({a.index for step in steps for a in step.destination.assignments}):
+        planned = [
+            (assignment, step) for step in steps for assignment in step.destination.assignments
+        ]
+        for index in sorted({assignment.index for assignment, _ in planned}):
             assigned: dict[Variable, Value] = {}
-            for step in steps:
-                for assignment in step.destination.assignments:
-                    if assignment.index != index:
-                        continue
-                    variable = assignment.variable
-                    what = f"the assignment to {variable.name!r} at {assignment.path}"
-                    value = self._evaluate(assignment.value, after, values, what, variable.kind)
-                    if assigned.setdefault(variable, value) != value:
-                        raise EvaluationError(
-                            f"{variable.name!r} is assigned both {assigned[variable]} and {value}"
-                            f" at index {index}, by the destination at {step.destination.path} and"
-                            f" another, in state {self._shown(values)}"
-                        )
-                    writers[variable] = step
+            later = reads([a.value for a, _ in planned if a.index > index])
+            for assignment, step in planned:
+                if assignment.index != index:
+                    continue
+                variable = assignment.variable
+                what = f"the assignment to {variable.name!r} at {assignment.path}"
+                value = self._evaluate(assignment.value, after, values, what, variable.kind)
+                same = assigned.setdefault(variable, value) == value
+                if not same and (variable in later or not variable.transient):
+                    raise EvaluationError(
+                        f"{variable.name!r} is assigned both {assigned[variable]} and {value} at"
+                        f" index {index}, by the destination at {step.destination.path} and"
+                        f" another, in state {self._shown(values)}"
+                    )
+                writers[variable] = step
             after.update(assigned)
         for step in steps:
             if step.automaton.location_variable is not None:

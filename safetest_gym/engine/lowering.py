@@ -311,28 +311,18 @@ class Lowering:
         if operator == "pow":
             return self._int_power(*operands)
         result = self.value(operands[0])
-        for count, operand in enumerate(operands[1:], start=2):
+        bounds = self._int_bounds(operands[0])
+        for operand in operands[1:]:
             other = self.value(operand)
-            fits = not self._may_overflow(operator, operands[:count])
+            bounds = _unclipped(operator, bounds, self._int_bounds(operand))
+            fits = INT_MIN <= bounds[0] and bounds[1] <= INT_MAX
             result = self._int_step(operator, result, other, fits)
+            bounds = max(bounds[0], INT_MIN), min(bounds[1], INT_MAX)
         return result
 
-    def _may_overflow(self, operator: str, operands: Sequence[Expression]) -> bool:
-        """May the last step leave 64 bits, given that all before have values?"""
-        parts = []
-        for operand in operands:
-            part = self.ranges.of(operand)
-            parts.append((int(part.lower), int(part.upper)))
-        lower, upper = parts[0]
-        for low, high in parts[1:]:
-            if operator == "+":
-                lower, upper = lower + low, upper + high
-            elif operator == "-":
-                lower, upper = lower - high, upper - low
-            else:
-                corners = (lower * low, lower * high, upper * low, upper * high)
-                lower, upper = min(corners), max(corners)
-        return lower < INT_MIN or upper > INT_MAX
+    def _int_bounds(self, operand: Expression) -> tuple[int, int]:
+        found = self.ranges.of(operand)
+        return int(found.lower), int(found.upper)
 
     def _int_step(self, operator: str, left: str, right: str, fits: bool) -> str:
         fn = self._fn
@@ -482,3 +472,15 @@ class Lowering:
         fn = self._fn
         size = fn.op(f"call double @llvm.fabs.f64(double {register})")
         fn.fail_if(fn.op(f"fcmp uge double {size}, 0x7FF0000000000000"))
+
+
+def _unclipped(
+    operator: str, left: tuple[int, int], right: tuple[int, int]
+) -> tuple[int, int]:
+    """Exact bounds of a sum, difference or product of ints."""
+    if operator == "+":
+        return left[0] + right[0], left[1] + right[1]
+    if operator == "-":
+        return left[0] - right[1], left[1] - right[0]
+    corners = [a * b for a in left for b in right]
+    return min(corners), max(corners)

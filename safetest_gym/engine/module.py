@@ -70,7 +70,7 @@ def evaluator_text(layout: Layout, expressions: Sequence[Expression]) -> str:
     _, lowering = begin(fn, layout)
     inline = Inliner()
     for index, expression in enumerate(expressions):
-        plain = inline(expression)
+        plain = inline.plain(expression)
         if plain.kind == "bool":
             value = fn.op(f"uitofp i1 {lowering.value(plain)} to double")
         else:
@@ -172,7 +172,7 @@ def _classify(layout: Layout, conditions: Sequence[Expression]) -> str:
     inline = Inliner()
     result = "0"
     for bit, condition in enumerate(conditions):
-        holds = lowering.value(inline(condition))
+        holds = lowering.value(inline.plain(condition))
         number = fn.op(f"select i1 {holds}, i64 {1 << bit}, i64 0")
         result = fn.op(f"or i64 {result}, {number}")
     fn.ret(result)

@@ -120,7 +120,7 @@ class Preparation:
             first: tuple[Expression, ...] = ()
             if owner.location_variable is not None:
                 first = (_at(owner, tree.location),)
-            self._conjuncts[key] = (*first, *_conjuncts(self.inline(tree.guard)))
+            self._conjuncts[key] = (*first, *_conjuncts(self.inline.plain(tree.guard)))
         return self._conjuncts[key]
 
     def _destinations(
@@ -143,7 +143,7 @@ class Preparation:
         for destination in combination:
             probability = destination.probability
             if probability is not None:
-                factors.append(self.inline(probability))
+                factors.append(self.inline.plain(probability))
         if not factors:
             return None
         if len(factors) == 1:

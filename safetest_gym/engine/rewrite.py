@@ -46,7 +46,7 @@ class Inliner:
         self._kept: list[object] = []  # keeps every node alive whose id is a key
         self._left = limit
 
-    def __call__(self, expression: Expression) -> Expression:
+    def plain(self, expression: Expression) -> Expression:
         """The expression without calls, over the same variables."""
         if isinstance(expression, (Literal, Reference, Parameter)):
             return expression
@@ -63,7 +63,7 @@ class Inliner:
         operands = []
         changed = False
         for operand in old:
-            new = self(operand)
+            new = self.plain(operand)
             changed = changed or new is not operand
             operands.append(new)
         if isinstance(expression, Operation):
@@ -77,7 +77,7 @@ class Inliner:
             places: dict[object, Expression] = {}
             for parameter, argument in zip(function.parameters, operands, strict=True):
                 places[parameter] = as_kind(argument, parameter.kind)
-            known = as_kind(self.replace(self(function.body), places), function.kind)
+            known = as_kind(self.replace(self.plain(function.body), places), function.kind)
             self._bodies[key] = known
             self._kept.append((function, operands))
         return known
@@ -181,7 +181,7 @@ def sequence(assignments: Iterable[Assignment], inline: Inliner) -> Update:
         for assignment in by_index[index]:
             variable = assignment.variable
             places = _with_transients(assignment.value, before, transient_start)
-            value = as_kind(inline.replace(inline(assignment.value), places), variable.kind)
+            value = as_kind(inline.replace(inline.plain(assignment.value), places), variable.kind)
             if variable in written:
                 agreeing.append((written[variable], value))
             else:

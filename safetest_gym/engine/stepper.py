@@ -27,9 +27,12 @@ __all__ = ["Blocks", "Plan", "Stepper"]
 class Plan(Protocol):
     """What a step is worth; see `safetest_gym.envs.rewards.RewardPlan`."""
 
-    constants: NDArray[np.float64]
-    expressions: tuple[Expression | str, ...]
-    weights: NDArray[np.float64]
+    @property
+    def constants(self) -> NDArray[np.float64]: ...
+    @property
+    def expressions(self) -> tuple[Expression | str, ...]: ...
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
 
 
 class Blocks:
@@ -123,7 +126,9 @@ class Blocks:
         self.blocks[:, c.CAPACITY] = self._capacity
 
     def explain(self, index: int) -> None:
-        """Raise the model's error in the present state of environment ``index``."""
+        """Raise the model's (or the reward's) error in the state of environment ``index``."""
+        if self._evaluator is not None:
+            self._evaluator(self.words[index : index + 1])
         self.task.engine.explain(self.words[index].copy())
 
 
@@ -165,7 +170,11 @@ class Stepper:
 
     def reset(self, state: NDArray[Any]) -> int:
         """Go to ``state`` (a vector); 0 running, 1 goal, 2 failing, 3 deadlock."""
-        self._blocks.words[:] = self._task.engine.pack(np.asarray(state).reshape(1, -1))
+        return self.enter(self._task.engine.pack(np.asarray(state).reshape(1, -1))[0])
+
+    def enter(self, words: NDArray[np.int64]) -> int:
+        """The same for a packed state."""
+        self._blocks.words[0] = words
         self._blocks.rewards[0] = 0.0
         status = enter_kernel(self._address)
         while status == NO_ROWS:

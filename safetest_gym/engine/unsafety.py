@@ -19,7 +19,7 @@ _SWAPPED = {"∧": "∨", "∨": "∧"}
 
 def distance_expression(condition: Expression) -> Expression | None:
     """How far a state is from satisfying ``condition``; None if it never can."""
-    return _distance(Inliner()(condition), False)
+    return _distance(Inliner().plain(condition), False)
 
 
 def _distance(condition: Expression, negated: bool) -> Expression | None:

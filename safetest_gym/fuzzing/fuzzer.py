@@ -160,7 +160,7 @@ class Fuzzer:
     def run_all(
         self, limit: int = 1_000_000, *, progress: Callable[[int, int], None] | None = None
     ) -> Runs:
-        """One run from every start state; `StartError` if there are more than ``limit``."""
+        """One run from every start state; `LimitError` if there are more than ``limit``."""
         return self.run_from(self.task.initial.enumerate(limit), progress=progress)
 
     def _run(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.intern import rehash_kernel
-from safetest_gym.engine.kernels.policy_graph import (
+from safetest_gym.engine.kernels.fuzz_graph import (
     BAD,
     CALLS,
     EDGES,
@@ -127,7 +127,7 @@ class PolicyGraph:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """The tuple of `kernels.policy_graph`."""
+        """The tuple of `kernels.fuzz_graph`."""
         return (
             self._block,
             self._policy,

@@ -6,7 +6,7 @@ from safetest_gym.jani.depth import deep_recursion
 from safetest_gym.jani.numerals import integer_text
 from safetest_gym.jani.text import CALLED, POWERS
 from safetest_gym.jani.tokens import KEYWORDS, WORD
-from safetest_gym.jani.tree import Call, Expression, Literal, Operation, Reference
+from safetest_gym.jani.tree import Call, Expression, Literal, Operation, Reference, Value
 
 __all__ = ["format_expression"]
 
@@ -48,13 +48,29 @@ def _write_operation(node: Operation, least: int, pieces: list[str]) -> None:
         _write(node.operands[0], POWERS["negative"], pieces)
     else:
         compares = power == POWERS["="] or power <= POWERS["∧"]
-        first = power + 1 if compares else power
-        _write(node.operands[0], first, pieces)
-        for operand in node.operands[1:]:
-            pieces.append(f" {node.operator} ")
-            _write(operand, power + 1, pieces)
+        strength = power + 1 if compares else power
+        for index, operand in enumerate(node.operands):
+            if index:
+                pieces.append(f" {node.operator} ")
+            location = _location(operand, node) if power == POWERS["="] else ""
+            if location:
+                pieces.append(location)
+            else:
+                _write(operand, strength, pieces)
+            strength = power + 1
     if power < least:
         pieces.append(")")
+
+
+def _location(operand: Expression, comparison: Operation) -> str:
+    """The location's name, if the operand is the number of one."""
+    if not isinstance(operand, Literal) or comparison.operator not in ("=", "≠"):
+        return ""
+    for other in comparison.operands:
+        if isinstance(other, Reference) and other.variable.locations:
+            names: dict[Value, str] = dict(enumerate(other.variable.locations))
+            return _quoted(names[operand.value]) if operand.value in names else ""
+    return ""
 
 
 def _write_call(name: str, arguments: tuple[Expression, ...], pieces: list[str]) -> None:

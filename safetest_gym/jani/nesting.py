@@ -6,6 +6,7 @@ import json
 import re
 from array import array
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -40,70 +41,100 @@ def parse_deep(
     Raises:
         json.JSONDecodeError: it is no JSON.
     """
+    return _Parser(text, make_object, make_real, make_integer, make_bad_number).document()
 
-    def scalar(position: int) -> tuple[Any, int]:
+
+@dataclass(slots=True)
+class _Parser:
+    text: str
+    make_object: Callable[[list[tuple[str, Any]]], dict[str, Any]]
+    make_real: Callable[[str], float]
+    make_integer: Callable[[str], int | float]
+    make_bad_number: Callable[[str], float]
+    position: int = 0
+    # Open containers: their items so far, and for an object the key being read.
+    open: list[tuple[list[Any], str | None]] = field(default_factory=list)
+
+    def document(self) -> Any:
+        """The one value in the text."""
+        self._skip()
+        while True:
+            if self._opens():
+                continue
+            sign = self.text[self.position]
+            if sign in "]}":  # of an empty container, just opened
+                self.position += 1
+                value: Any = [] if sign == "]" else self.make_object([])
+            else:
+                value = self._scalar()
+            self._skip()
+            while self.open:
+                items, key = self.open.pop()
+                items.append(value if key is None else (key, value))
+                if self._take(","):
+                    self.open.append((items, key if key is None else self._key()))
+                    break
+                if not self._take("]" if key is None else "}"):
+                    raise self._error("Expecting ',' delimiter")
+                value = items if key is None else self.make_object(items)
+            else:
+                if self.position < len(self.text):
+                    raise self._error("Extra data")
+                return value
+
+    def _opens(self) -> bool:
+        """Enter a container that is not empty; of an empty one, go to its end."""
+        if self._take("["):
+            if not self.text.startswith("]", self.position):
+                self.open.append(([], None))
+                return True
+        elif self._take("{"):
+            if not self.text.startswith("}", self.position):
+                self.open.append(([], self._key()))
+                return True
+        elif not self.text[self.position : self.position + 1].strip("]}"):
+            raise self._error("Expecting value")
+        return False
+
+    def _take(self, sign: str) -> bool:
+        if not self.text.startswith(sign, self.position):
+            return False
+        self.position += 1
+        self._skip()
+        return True
+
+    def _skip(self) -> None:
+        found = _SPACE.match(self.text, self.position)
+        self.position = found.end() if found else self.position
+
+    def _error(self, message: str) -> json.JSONDecodeError:
+        return json.JSONDecodeError(message, self.text, self.position)
+
+    def _key(self) -> str:
+        if not self.text.startswith('"', self.position):
+            raise self._error("Expecting property name enclosed in double quotes")
+        name, self.position = _scan_string(self.text, self.position + 1)
+        self._skip()
+        if not self._take(":"):
+            raise self._error("Expecting ':' delimiter")
+        return name
+
+    def _scalar(self) -> Any:
+        text, position = self.text, self.position
         if text.startswith('"', position):
-            return _scan_string(text, position + 1)
-        for word, value in _WORDS.items():
+            value, self.position = _scan_string(text, position + 1)
+            return value
+        found = _NUMBER.match(text, position)
+        if found is not None:
+            self.position = found.end()
+            integral = found.group(2) is None and found.group(3) is None
+            return (self.make_integer if integral else self.make_real)(found.group())
+        for word, constant in _WORDS.items():
             if text.startswith(word, position):
-                return value, position + len(word)
+                self.position += len(word)
+                return constant
         for word in _BAD_NUMBERS:
             if text.startswith(word, position):
-                return make_bad_number(word), position + len(word)
-        found = _NUMBER.match(text, position)
-        if found is None:
-            raise json.JSONDecodeError("Expecting value", text, position)
-        whole = found.group()
-        integral = found.group(2) is None and found.group(3) is None
-        return (make_integer if integral else make_real)(whole), found.end()
-
-    def skip(position: int) -> int:
-        found = _SPACE.match(text, position)
-        return found.end() if found else position
-
-    def key(position: int) -> tuple[str, int]:
-        if not text.startswith('"', position):
-            message = "Expecting property name enclosed in double quotes"
-            raise json.JSONDecodeError(message, text, position)
-        name, position = _scan_string(text, position + 1)
-        position = skip(position)
-        if not text.startswith(":", position):
-            raise json.JSONDecodeError("Expecting ':' delimiter", text, position)
-        return name, skip(position + 1)
-
-    # Open containers: their items so far, and for an object the key being read.
-    stack: list[tuple[list[Any], str | None]] = []
-    position = skip(0)
-    while True:
-        sign = text[position : position + 1]
-        if sign in ("{", "["):
-            position = skip(position + 1)
-            closing = "}" if sign == "{" else "]"
-            if not text.startswith(closing, position):
-                name = None
-                if sign == "{":
-                    name, position = key(position)
-                stack.append(([], name))
-                continue
-            value: Any = make_object([]) if sign == "{" else []
-            position += 1
-        else:
-            value, position = scalar(position)
-        position = skip(position)
-        while stack:
-            items, name = stack.pop()
-            items.append(value if name is None else (name, value))
-            if text.startswith(",", position):
-                position = skip(position + 1)
-                if name is not None:
-                    name, position = key(position)
-                stack.append((items, name))
-                break
-            if not text.startswith("]" if name is None else "}", position):
-                raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
-            value = items if name is None else make_object(items)
-            position = skip(position + 1)
-        else:
-            if position < len(text):
-                raise json.JSONDecodeError("Extra data", text, position)
-            return value
+                self.position += len(word)
+                return self.make_bad_number(word)
+        raise self._error("Expecting value")

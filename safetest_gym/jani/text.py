@@ -53,7 +53,7 @@ def parse_expression(text: str, model: Model, kind: Kind | None = None) -> Expre
     """
     report = Report()
     reader = StateReader(model, report)
-    names = {*reader.expressions.scope.names, *reader.expressions.scope.functions}
+    names = {*reader.expressions.scope.names, *reader.expressions.scope.functions, *CONSTANTS}
     for automaton in model.automata:
         names.update(automaton.locations)
     with deep_recursion():

@@ -107,4 +107,4 @@ def _longest_known(word: str, known: Container[str]) -> str:
         if candidate in known:
             return candidate
         candidate = candidate.rpartition("-")[0]
-    return candidate
+    return candidate if candidate in known or candidate in KEYWORDS else word

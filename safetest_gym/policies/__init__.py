@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from safetest_gym.policies.mlp import Layer, MlpPolicy
     from safetest_gym.policies.native import NativePolicy
     from safetest_gym.policies.policy import Policy, ScoredPolicy
-    from safetest_gym.policies.sb3 import SB3Policy, policy_from_sb3
+    from safetest_gym.policies.sb3 import SB3Policy, policy_from_sb3, save_sb3_interface
     from safetest_gym.policies.scaling import Scaling
     from safetest_gym.policies.table import TablePolicy
     from safetest_gym.policies.trees import Tree, TreeEnsemblePolicy
@@ -50,6 +50,7 @@ __all__ = [
     "policy_from_sb3",
     "read_vec_normalize",
     "save_policy",
+    "save_sb3_interface",
 ]
 
 _HOMES = {
@@ -78,6 +79,7 @@ _HOMES = {
     "policy_from_sb3": "sb3",
     "read_vec_normalize": "files",
     "save_policy": "files",
+    "save_sb3_interface": "sb3",
 }
 
 

@@ -227,4 +227,3 @@ class MaskableDQN(DQN):
             following = following.where(allowed.any(dim=1, keepdim=True), 0.0)
             targets: torch.Tensor = batch.rewards + (1 - batch.dones) * self.gamma * following
             return targets
-

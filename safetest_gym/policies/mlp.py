@@ -22,6 +22,8 @@ Activation = Literal["identity", "relu", "tanh"]
 
 _CODES: dict[str, int] = {"identity": 0, "relu": 1, "tanh": 2}
 _LANES = 16
+_WIDEST = 16_384
+"""Kernels keep two layers on the stack, and threads have small ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +50,8 @@ class Layer:
                 raise PolicyError(f"a layer's {name} must be finite and {dimensions}-dimensional")
             value.flags.writeable = False
             object.__setattr__(self, name, value)
+        if max(self.weight.shape) > _WIDEST:
+            raise PolicyError(f"a layer has weights {self.weight.shape}, the limit is {_WIDEST}")
         if len(self.weight) != len(self.bias) or not self.weight.size:
             raise PolicyError(
                 f"weight {self.weight.shape} does not fit bias {self.bias.shape} of one layer"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.engine.kernels import following as k
+from safetest_gym.engine.kernels import policy_graph as g
 from safetest_gym.engine.kernels.intern import intern_rows_kernel, rehash_kernel
 from safetest_gym.policies.following import Follower
 from safetest_gym.policies.policy import Policy
@@ -72,7 +73,7 @@ class Reachable:
         )
         marked = np.zeros(self.num_states, dtype=np.bool_)
         marked[:expanded] = self._kinds[:expanded] == kind
-        k.reach_back_kernel(
+        g.reach_back_kernel(
             firsts,
             self._edges,
             marked,
@@ -92,7 +93,7 @@ class Reachable:
             if self._ask:
                 stop = min(stop, int(counters[0]))
                 self._ask_policy(int(counters[1]), stop)
-            status = k.graph_kernel(
+            status = g.graph_kernel(
                 follower.block,
                 follower.policy,
                 self._states,
@@ -110,7 +111,7 @@ class Reachable:
             follower.home()
             if status == k.NO_ROWS:
                 follower.grow_rows()
-            elif status == k.NO_STATES:
+            elif status == g.NO_STATES:
                 self._make_room(int(follower.span[1]))
             elif status != 0:
                 follower.refuse(status, self._states[counters[1]])

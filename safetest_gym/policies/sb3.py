@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from safetest_gym.policies.mlp import Layer, MlpPolicy
 from safetest_gym.policies.native import NativePolicy
 from safetest_gym.policies.policy import best_actions, check_batch
 from safetest_gym.policies.scaling import Scaling, scaled_features
+from safetest_gym.policies.sidecar import Sidecar, write_sidecar
 from safetest_gym.policies.torch_file import layers_of_modules
 
 if TYPE_CHECKING:
@@ -23,7 +25,13 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.vec_env import VecNormalize
 
-__all__ = ["SB3Policy", "mean_of_quantiles", "policy_from_sb3", "vec_normalize_scaling"]
+__all__ = [
+    "SB3Policy",
+    "mean_of_quantiles",
+    "policy_from_sb3",
+    "save_sb3_interface",
+    "vec_normalize_scaling",
+]
 
 
 def policy_from_sb3(
@@ -62,6 +70,15 @@ def policy_from_sb3(
         return MlpPolicy(_layers(model.policy, interface.num_actions), interface, steps)
     except PolicyError as error:
         return SB3Policy(_frozen(model.policy), interface, steps, reason=str(error))
+
+
+def save_sb3_interface(model: BaseAlgorithm, path: str | Path) -> None:
+    """Write, beside the zip that ``model.save(path)`` wrote, what the zip does not say.
+
+    With names and scaling (VecNormalize's too) there, `load_policy` gives the same policy.
+    """
+    policy = policy_from_sb3(model)
+    write_sidecar(Path(path), Sidecar(interface=policy.interface, scalings=policy.scalings))
 
 
 @dataclass(frozen=True, eq=False)

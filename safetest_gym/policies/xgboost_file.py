@@ -167,11 +167,9 @@ def ensemble_document(policy: TreeEnsemblePolicy) -> dict[str, Any]:
     vector = [tree.output == VECTOR for tree in policy.trees]
     if any(vector) and not all(vector):
         raise PolicyError("XGBoost cannot mix trees of one output with vector-leaf trees")
-    per_round = 1 if any(vector) else outputs
-    if len(policy.trees) % per_round or any(
-        tree.output != i % per_round for i, tree in enumerate(policy.trees) if not any(vector)
-    ):
-        raise PolicyError("XGBoost needs trees in rounds of one per class, in order")
+    # Rounds of one tree per class, as far as they go; XGBoost takes a shorter last one.
+    count, per_round = len(policy.trees), 1 if any(vector) else outputs
+    rounds = [*range(0, count + 1, per_round)]
     return {
         "learner": {
             "attributes": {_ATTRIBUTE: json.dumps(policy.interface.actions)},
@@ -182,9 +180,9 @@ def ensemble_document(policy: TreeEnsemblePolicy) -> dict[str, Any]:
                     "cats": {"enc": [], "feature_segments": [], "sorted_idx": []},
                     "gbtree_model_param": {
                         "num_parallel_tree": "1",
-                        "num_trees": str(len(policy.trees)),
+                        "num_trees": str(count),
                     },
-                    "iteration_indptr": list(range(0, len(policy.trees) + 1, per_round)),
+                    "iteration_indptr": rounds if rounds[-1] == count else [*rounds, count],
                     "tree_info": [max(tree.output, 0) for tree in policy.trees],
                     "trees": [_tree_data(t, i, features) for i, t in enumerate(policy.trees)],
                 },

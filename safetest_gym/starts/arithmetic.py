@@ -44,11 +44,13 @@ class Numbers:
     Attributes:
         domains: per column, the values it can have.
         real: per column, does it hold reals?
+        work: how many nodes were rebuilt so far with a value for a column.
     """
 
     def __init__(self, domains: Sequence[Intervals], real: Sequence[bool]) -> None:
         self.domains = tuple(domains)
         self.real = tuple(real)
+        self.work = 0
         self._nodes: dict[Hashable, object] = {}
 
     def intern(self, key: Hashable, make: Callable[[int], _Node]) -> _Node:

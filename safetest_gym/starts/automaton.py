@@ -21,8 +21,8 @@ from safetest_gym.starts.residual import Restriction, breakpoints
 
 __all__ = ["Automaton", "Layer", "TooLargeError", "build_automaton", "column_array"]
 
-MAX_RESTRICTIONS = 400_000
-"""Most (state, piece) pairs of one conjunct that are worked out one by one."""
+MAX_WORK = 1_000_000
+"""Most nodes of a condition that are rebuilt, one by one, in all orders tried together."""
 
 MAX_VALUES = 2**16
 """Most values of a column in a sum that are tried one by one."""
@@ -81,12 +81,8 @@ def column_array(values: Sequence[float], real: bool) -> NDArray[Any]:
 def _general_layers(formula: Formula, columns: Sequence[int], formulas: Formulas) -> Automaton:
     states: list[Formula] = [formula]
     layers: list[Layer] = []
-    work = 0
     for column in columns:
         pieces = _pieces(states, column, formulas)
-        work += len(pieces) * len(states)
-        if work > MAX_RESTRICTIONS:
-            raise TooLargeError(f"{work} residual conditions")
         table = np.empty((len(states), len(pieces)), dtype=np.int32)
         following: dict[Formula, int] = {TRUE: 0} if column == columns[-1] else {}
         for p, (low, _) in enumerate(pieces):
@@ -95,6 +91,9 @@ def _general_layers(formula: Formula, columns: Sequence[int], formulas: Formulas
                 left = restriction.formula(state)
                 known = -1 if left is FALSE else following.setdefault(left, len(following))
                 table[s, p] = known
+            formulas.work += len(states) // 8
+            if formulas.work > MAX_WORK:
+                raise TooLargeError(f"{formulas.work} steps of simplification")
         starts = column_array([low for low, _ in pieces], formulas.real[column])
         layers.append(Layer(column, starts, table))
         states = list(following)
@@ -110,7 +109,7 @@ def _pieces(states: Sequence[Formula], column: int, formulas: Formulas) -> Inter
     if real:
         assert discrete(domain), "a condition that is not on intervals of a real"
         return domain
-    if number_of_ints(domain) * len(states) > MAX_RESTRICTIONS:
+    if number_of_ints(domain) * len(states) > MAX_WORK:
         raise TooLargeError("a variable with too many values to try")
     values: list[tuple[float, float]] = []
     for low, high in domain:

@@ -102,20 +102,18 @@ def _real_bounds(comparison: Comparison, formulas: Formulas) -> Bounds:
     coefficients, constant = difference
     bounds: Bounds = {}
     for column, c in coefficients.items():
-        low = high = constant
+        least = greatest = constant
         size = abs(constant)
         for other, factor in coefficients.items():
             if other != column:
                 domain = formulas.domains[other]
                 ends = (factor * float(domain[0][0]), factor * float(domain[-1][1]))
-                low, high = low + min(ends), high + max(ends)
-                size = max(size, abs(ends[0]), abs(ends[1]))
-        if math.isfinite(size):
-            least, most = -math.inf, -low + size * _SLACK
-            if comparison.symbol == "=":
-                least = -high - size * _SLACK
-            ends = (least / c, most / c)
-            bounds[column] = _rounded_inside(min(ends), max(ends), formulas.real[column])
+                least, greatest = least + min(ends), greatest + max(ends)
+                size += sum(abs(end) for end in ends if math.isfinite(end))
+        high = (-least + size * _SLACK) / abs(c)
+        low = (-greatest - size * _SLACK) / abs(c) if comparison.symbol == "=" else -math.inf
+        low, high = (low, high) if c > 0 else (-high, -low)
+        bounds[column] = _rounded_inside(low, high, formulas.real[column])
     return bounds
 
 

@@ -13,6 +13,7 @@ from safetest_gym.errors import LimitError, StartError
 from safetest_gym.jani.tree import StartCondition, Variable
 from safetest_gym.starts.base import StartSet
 from safetest_gym.starts.bulk import holds_in
+from safetest_gym.starts.ordering import lexicographic
 from safetest_gym.starts.plan import Plan, make_plan
 
 __all__ = ["ConditionStarts", "Satisfies"]
@@ -86,15 +87,14 @@ class ConditionStarts(StartSet):
         if count > limit:
             raise LimitError(f"{count} start states are more than the limit {limit}")
         out = np.empty((count, len(self.variables)), dtype=self.dtype)
-        for column, value in self.plan.fixed.items() if count else ():
-            out[:, column] = value
-        inner = count
-        for part in self.plan.parts if count else ():
-            rows = part.diagram.enumerate()
-            inner //= len(rows)
-            index = np.arange(count) // inner % len(rows)
-            out[:, part.diagram.columns] = rows[index]
-        return out[_lexicographic(out)]
+        if count > 0:
+            columns = self.plan.enumerate(count)
+            order = lexicographic([columns[column] for column in sorted(columns)])
+            for column, values in columns.items():
+                out[:, column] = values[order]
+            for column, value in self.plan.fixed.items():
+                out[:, column] = value
+        return out
 
     def contains(self, state: ArrayLike) -> bool:
         """Is ``state`` within all bounds, and does it satisfy the condition?
@@ -106,9 +106,9 @@ class ConditionStarts(StartSet):
         return values is not None and bool(evaluate(self._condition, values))
 
     def _draw(self, n: int, rng: np.random.Generator, *, walking: bool) -> NDArray[Any]:
-        return self.plan.draw(n, len(self.variables), rng, walking=walking).astype(
-            self.dtype, copy=False
-        )
+        states = np.empty((n, len(self.variables)), dtype=self.dtype)
+        self.plan.draw(states, rng, walking=walking)
+        return states
 
     def _accepts(self, states: NDArray[Any]) -> NDArray[np.bool_]:
         if self._satisfies is not None:
@@ -138,9 +138,3 @@ class ConditionStarts(StartSet):
             accepted += int(self._accepts(self._draw(size, rng, walking=walking)).sum())
             tried += size
         return accepted, tried
-
-
-def _lexicographic(states: NDArray[Any]) -> NDArray[np.int64] | slice:
-    """The order of rows that sorts them by the first column, then the second, ..."""
-    varying = [column for column in states.T if len(column) and (column != column[0]).any()]
-    return np.lexsort(varying[::-1]) if varying else slice(None)

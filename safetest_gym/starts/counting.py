@@ -29,6 +29,7 @@ class _Draw:
         first: per node, its first edge; one entry more than nodes.
         low, high: per edge, the values.
         shares: per edge, running total of the integer shares of all edges so far.
+        begin: per node, that total before its first edge; one entry more than nodes.
         certain: no node has two edges.
     """
 
@@ -39,6 +40,7 @@ class _Draw:
     high: NDArray[Any]
     target: NDArray[np.int32]
     shares: NDArray[np.int64]
+    begin: NDArray[np.int64]
     certain: bool
 
 
@@ -57,11 +59,6 @@ class Diagram:
     dimension: int
     nodes: int
 
-    @property
-    def columns(self) -> list[int]:
-        """The columns in the order in which they get their values."""
-        return [draw.column for draw in self.draws]
-
     def sample(self, out: NDArray[Any], rng: np.random.Generator) -> None:
         """Fill the diagram's columns of ``out``, shape (n, V), row by row at random."""
         for begin in range(0, len(out), _BLOCK):
@@ -72,8 +69,8 @@ class Diagram:
                 block[:, draw.column] = _draw_values(draw, edge, rng)
                 node = draw.target[edge]
 
-    def enumerate(self) -> NDArray[Any]:
-        """All states, shape (count, columns), in lexicographic order of `columns`."""
+    def enumerate(self) -> dict[int, NDArray[Any]]:
+        """The columns of all states, in lexicographic order as the diagram reads them."""
         node = np.zeros(1, dtype=np.int32)
         steps: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
         for draw in self.draws:
@@ -85,14 +82,12 @@ class Diagram:
                 parent, edge = parent[again], edge[again]
                 steps.append((parent, value))
             node = draw.target[edge]
-        dtype = np.float64 if any(draw.real for draw in self.draws) else np.int64
-        rows = np.empty((len(node), len(self.draws)), dtype=dtype)
+        columns: dict[int, NDArray[Any]] = {}
         at = np.arange(len(node))
-        for position in range(len(steps) - 1, -1, -1):
-            parent, value = steps[position]
-            rows[:, position] = value[at]
+        for draw, (parent, value) in zip(reversed(self.draws), reversed(steps), strict=True):
+            columns[draw.column] = value[at]
             at = parent[at]
-        return rows
+        return columns
 
 
 def weigh(levels: list[Level]) -> Diagram:
@@ -170,6 +165,7 @@ def _keep(level: Level, edge: NDArray[Any], weight: NDArray[Any]) -> _Draw:
     share = (edge[useful] / weight[source]).astype(np.float64)
     bits = 62 - level.nodes.bit_length()
     first = np.searchsorted(source, np.arange(level.nodes + 1))
+    shares = np.cumsum(np.ldexp(share, bits).astype(np.int64))
     return _Draw(
         column=level.column,
         real=level.real,
@@ -177,7 +173,8 @@ def _keep(level: Level, edge: NDArray[Any], weight: NDArray[Any]) -> _Draw:
         low=level.lows[piece],
         high=level.highs[piece],
         target=level.target[useful],
-        shares=np.cumsum(np.ldexp(share, bits).astype(np.int64)),
+        shares=shares,
+        begin=np.concatenate([np.zeros(1, dtype=np.int64), shares])[first],
         certain=bool((np.diff(first) <= 1).all()),
     )
 
@@ -188,10 +185,9 @@ def _draw_edges(
     """One edge of each ``node``, by weight."""
     if draw.certain:
         return draw.first[node]
-    bounds = np.concatenate([np.zeros(1, dtype=np.int64), draw.shares])[draw.first]
-    low, width = bounds[:-1], np.diff(bounds)
-    step = (rng.random(len(node)) * width[node]).astype(np.int64)
-    at = low[node] + np.minimum(step, width[node] - 1)
+    low = draw.begin[node]
+    width = draw.begin[node + 1] - low
+    at = low + np.minimum((rng.random(len(node)) * width).astype(np.int64), width - 1)
     edge: NDArray[np.int64] = np.searchsorted(draw.shares, at, side="right")
     return edge
 

@@ -75,19 +75,26 @@ class Plan:
             total *= count
         return total
 
-    def draw(
-        self, n: int, width: int, rng: np.random.Generator, *, walking: bool = False
-    ) -> NDArray[Any]:
-        """``n`` states of ``width`` columns; ``walking`` uses the polytopes."""
-        real = any(draw.real for part in self.parts for draw in part.diagram.draws)
-        real = real or any(isinstance(value, float) for value in self.fixed.values())
-        out = np.empty((n, width), dtype=np.float64 if real else np.int64)
+    def enumerate(self, count: int) -> dict[int, NDArray[Any]]:
+        """The columns that are not fixed of all ``count`` states, in some order."""
+        columns: dict[int, NDArray[Any]] = {}
+        inner, outer = count, 1
+        for part in self.parts:
+            size = part.diagram.count
+            assert size is not None
+            inner //= size
+            for column, values in part.diagram.enumerate().items():
+                columns[column] = np.tile(np.repeat(values, inner), outer)
+            outer *= size
+        return columns
+
+    def draw(self, out: NDArray[Any], rng: np.random.Generator, *, walking: bool) -> None:
+        """Fill the rows of ``out`` with states; ``walking`` uses the polytopes."""
         for column, value in self.fixed.items():
             out[:, column] = value
         for part in self.parts:
             sampler = part.polytope if walking and part.polytope else part.diagram
             sampler.sample(out, rng)
-        return out
 
 
 def make_plan(variables: Sequence[Variable], condition: Expression) -> Plan:

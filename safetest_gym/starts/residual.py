@@ -51,6 +51,7 @@ class Restriction:
                 operands.append(self.formula(operand))
             result = self._formulas.junction(formula.symbol, operands)
         self._known[formula.rank] = result
+        self._formulas.work += 1
         return result
 
     def number(self, number: Number) -> Number:
@@ -64,6 +65,7 @@ class Restriction:
             return known
         result = self._sum(number) if isinstance(number, Sum) else self._application(number)
         self._known[number.rank] = result
+        self._formulas.work += 1
         return result
 
     def _sum(self, number: Sum) -> Number:

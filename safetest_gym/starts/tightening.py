@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
+from safetest_gym.engine.evaluation import INT_MAX, INT_MIN
 from safetest_gym.errors import StartError
 from safetest_gym.jani.tree import Expression, Variable
 from safetest_gym.starts.bounds import implied
@@ -23,6 +25,8 @@ from safetest_gym.starts.translation import Translator
 __all__ = ["conjuncts_of", "relaxed", "require_bounded", "tightened"]
 
 _ROUNDS = 30
+_LARGEST = sys.float_info.max
+_EXTREMES = {True: (-_LARGEST, _LARGEST), False: (INT_MIN, INT_MAX)}
 
 
 def tightened(variables: Sequence[Variable], condition: Expression) -> tuple[Formulas, Formula]:
@@ -106,14 +110,15 @@ def _declared(variable: Variable) -> Intervals:
 
 
 def _as_int(value: float) -> float:
-    return value if math.isinf(value) else int(value)
+    return value if value in (math.inf, -math.inf) else int(value)
 
 
 def require_bounded(variables: Sequence[Variable], formulas: Formulas) -> None:
-    """Raise `StartError` for a variable that can have infinitely large values."""
+    """Raise `StartError` for a variable that can have values beyond all bounds, or 64 bits."""
     for variable, domain in zip(variables, formulas.domains, strict=True):
-        if math.isinf(domain[0][0]) or math.isinf(domain[-1][1]):
-            side = "least" if math.isinf(domain[0][0]) else "greatest"
+        least, greatest = _EXTREMES[variable.kind == "real"]
+        if domain[0][0] < least or domain[-1][1] > greatest:
+            side = "least" if domain[0][0] < least else "greatest"
             raise StartError(
                 f"variable {variable.name!r} has no {side} value, neither declared nor by the "
                 "start condition; bound it in the condition"

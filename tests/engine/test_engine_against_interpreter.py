@@ -159,7 +159,12 @@ def states_of(interpreter: Interpreter) -> list[State]:
     ]
     starts = interpreter.initial_states()[:5]
     found = reachable(interpreter, starts, MAX_STATES, past_errors=True)
-    return list(dict.fromkeys(itertools.chain(found[:MAX_STATES], arbitrary)))
+    # Vectors of reals hold ints up to 2**53 only.
+    return [
+        state
+        for state in dict.fromkeys(itertools.chain(found[:MAX_STATES], arbitrary))
+        if all(abs(value) < 2**53 for value in state)
+    ]
 
 
 def arbitrary_value(variable: Variable, rng: random.Random) -> Value:

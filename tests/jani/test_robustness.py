@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import pickle
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from safetest_gym.errors import JaniError, JaniErrorGroup
 from safetest_gym.jani import format_expression, read_model, read_properties
 from safetest_gym.jani.depth import MAX_DEPTH
+from safetest_gym.jani.document import parse_document
+from safetest_gym.jani.reporting import Report
 from safetest_gym.jani.tree import Literal, Model
 from tests.jani.small import binary, guarded, minimal_model, small_model, variable
 
@@ -325,14 +328,8 @@ def test_random_properties_never_crash(properties: Any) -> None:
 
 
 def _read_or_refuse(raw: bytes) -> None:
-    from safetest_gym.jani.document import parse_document
-    from safetest_gym.jani.reporting import Report
-
-    try:
-        data = parse_document(raw, "", Report()).data
-        read_model(data)
-    except JaniError as error:
-        assert str(error)
+    with contextlib.suppress(JaniError):
+        read_model(parse_document(raw, "", Report()).data)
 
 
 def test_a_model_survives_pickling_and_copying() -> None:

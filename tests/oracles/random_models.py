@@ -111,7 +111,7 @@ def random_models(draw: Draw, profile: Profile = WILD) -> RandomModel:
     functions = [_function(builder, f"f{n}") for n in range(pick((0, 0, 1, 2)))]
     if chance(40):
         variables += [_transient(builder, f"t{n}") for n in range(pick((1, 2)))]
-    automata = [_automaton(builder, n) for n in range(pick((1, 2, 3)))]
+    automata = [_automaton(builder, n) for n in range(pick((1, 2, 3, 2)))]
     instances = list(range(len(automata)))
     if profile.wild and chance(15):
         instances.append(pick(instances))
@@ -127,7 +127,7 @@ def random_models(draw: Draw, profile: Profile = WILD) -> RandomModel:
         "functions": functions,
         "properties": [],
         "automata": automata,
-        "system": _system(builder, instances),
+        "system": _system(builder, [automata[n] for n in instances]),
     }
     if document["type"] == "lts":
         _make_certain(document)
@@ -256,7 +256,7 @@ class _EdgeMaker:
             sights = list(self.local)
             if self.builder.profile.wild and chance(30):
                 sights += self.builder.transients
-            wild = self.builder.profile.wild and chance(15)
+            wild = self.builder.profile.wild and chance(25)
             edge["guard"] = {"exp": self.expressions(sights, wild=wild).boolean(2)}
         weights = self._weights()
         edge["destinations"] = [self._destination(weight) for weight in weights]
@@ -278,7 +278,7 @@ class _EdgeMaker:
         if shape == "three":
             first = pick((0.25, 0, 0.5))
             return [first, binary("/", 1, 4), binary("-", 0.75, first)]
-        if shape == "any" and self.builder.profile.wild:
+        if shape == "any" and self.builder.profile.wild and source.chance(40):
             wild = self.expressions(self.local)
             return [ite(wild.boolean(0), wild.real(1), 0.5), 0.5]
         first = pick((0.5, 0.25, 0.1, 1.0, 0.0))
@@ -295,7 +295,7 @@ class _EdgeMaker:
             targets += self.builder.transients
         for _ in range(pick((1, 0, 2, 3))):
             target = pick(targets)
-            index = pick((0, 0, 1, 2))
+            index = pick((0, 0, 0, 0, 1, 2))
             if not self.builder.profile.wild:  # no conflict; Storm allows one index per variable
                 index = 3 * self.position + zlib.crc32(target.name.encode()) % 3
             found.setdefault((target.name, index), self._assignment(target, index))
@@ -306,7 +306,7 @@ class _EdgeMaker:
 
     def _assignment(self, target: _Target, index: int) -> Json:
         chance = self.builder.any.chance
-        wild = self.builder.profile.wild and chance(10)
+        wild = self.builder.profile.wild and chance(20)
         sights = self.local + (self.builder.transients if self.builder.profile.wild else [])
         value = self._value(target, self.expressions(sights, wild=wild))
         if target.lower is not None and not wild:
@@ -324,9 +324,9 @@ class _EdgeMaker:
         return source.of_kind(target.kind, 2)
 
 
-def _system(builder: _Builder, instances: list[int]) -> Json:
+def _system(builder: _Builder, instances: list[Json]) -> Json:
     pick, chance = builder.any.pick, builder.any.chance
-    elements: list[Json] = [{"automaton": f"A{n}"} for n in instances]
+    elements: list[Json] = [{"automaton": automaton["name"]} for automaton in instances]
     if builder.profile.wild:
         for element in elements:
             if chance(15):
@@ -336,7 +336,7 @@ def _system(builder: _Builder, instances: list[int]) -> Json:
         return {"elements": elements, "syncs": syncs}
     syncs = []
     for number in range(pick((2, 3, 4, 5))):
-        vector: list[str | None] = [pick((*_ACTIONS, None)) for _ in instances]
+        vector: list[str | None] = [pick((*_used(automaton), None)) for automaton in instances]
         if number < 2 and all(action is None for action in vector):
             vector[0] = _ACTIONS[number]
         if all(action is None for action in vector):
@@ -346,6 +346,12 @@ def _system(builder: _Builder, instances: list[int]) -> Json:
             sync["result"] = pick(_RESULTS)
         syncs.append(sync)
     return {"elements": elements, "syncs": syncs}
+
+
+def _used(automaton: Json) -> tuple[str, ...]:
+    """Mostly actions that the automaton has edges for."""
+    names = [edge["action"] for edge in automaton["edges"] if "action" in edge]
+    return (*names, *dict.fromkeys(names), "a")
 
 
 def _make_certain(document: Json) -> None:

@@ -171,6 +171,11 @@ def test_weights_that_are_not_finite_are_refused() -> None:
         layer(np.full((1, 1), np.nan), np.zeros(1))
 
 
+def test_layers_too_wide_for_a_thread_s_stack_are_refused() -> None:
+    with pytest.raises(PolicyError, match="the limit is 16384"):
+        layer(np.zeros((20_000, 1)), np.zeros(20_000))
+
+
 def test_replacing_the_layers_replaces_the_native_form() -> None:
     policy = random_network(np.random.default_rng(0), (2, 3))
     policy.native()

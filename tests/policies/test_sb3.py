@@ -23,6 +23,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNorm
 
 from safetest_gym.policies.maskable_dqn import MaskableDQN
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 NAMES = interface(3, 4)
 RELU = {"net_arch": [32, 16], "activation_fn": torch.nn.ReLU}
 SEPARATE = {"net_arch": {"pi": [8], "vf": [16]}, "share_features_extractor": False}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from safetest_gym.errors import PolicyError
-from safetest_gym.policies import load_policy, policy_from_sb3
+from safetest_gym.policies import load_policy, policy_from_sb3, save_sb3_interface
 from safetest_gym.policies.sb3_zip import read_sb3_layers
 from tests.oracles.masked_env import MaskedLine
 from tests.oracles.policies import Names, interface, random_states
@@ -27,6 +27,8 @@ import torch
 from stable_baselines3.common.torch_layers import FlattenExtractor
 
 from safetest_gym.policies.maskable_dqn import MaskableDQN
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 TASK = Names(("v0", "v1", "v2"), ("a0", "a1", "a2", "a3"))
 RELU = {"net_arch": [8], "activation_fn": torch.nn.ReLU}
@@ -117,3 +119,23 @@ def test_a_file_that_is_no_sb3_zip_is_refused(tmp_path: Path) -> None:
         archive.writestr("data", "{}")
     with pytest.raises(PolicyError, match="is no Stable-Baselines3 zip"):
         read_sb3_layers(path)
+
+
+def test_the_file_beside_a_zip_says_how_inputs_are_scaled(tmp_path: Path) -> None:
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+    class WithTask(MaskedLine):
+        """Says what our environments say."""
+
+        task = TASK
+        observed = TASK.names
+
+    env = VecNormalize(DummyVecEnv([WithTask]))
+    model = MaskableDQN("MlpPolicy", env, learning_starts=50, device="cpu").learn(100)
+    path = _saved(tmp_path, model)
+    save_sb3_interface(model, path)
+    states = random_states(np.random.default_rng(0), 100, 3)
+    policy: Any = load_policy(path, TASK)
+    wanted: Any = policy_from_sb3(model)
+    assert len(policy.scalings) == 2
+    assert (policy.scores(states) == wanted.scores(states)).all()

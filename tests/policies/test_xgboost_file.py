@@ -12,7 +12,7 @@ import pytest
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies import Interface, TreeEnsemblePolicy, load_policy, save_policy
 from safetest_gym.policies.xgboost_file import ensemble_document, policy_from_booster, to_booster
-from tests.oracles.policies import Names, ensemble, interface, random_states, random_tree, tree
+from tests.oracles.policies import Names, ensemble, interface, random_states, random_tree
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -113,10 +113,22 @@ def test_categorical_splits_are_refused() -> None:
         policy_from_document(document, None, None)
 
 
-def test_incomplete_rounds_are_refused() -> None:
-    policy = ensemble([tree([-1], [-1], [0], [0], [[0]], 1)], np.zeros(2), interface(3, 2))
-    with pytest.raises(PolicyError, match="rounds of one per class"):
-        ensemble_document(policy)
+@pytest.mark.parametrize("outputs", [[0], [1, 1, 0], [0, 1, 1, 0, 1]])
+def test_trees_of_any_classes_mean_the_same_to_xgboost(outputs: list[int], tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    trees = [random_tree(rng, 3, 4, 1, output) for output in outputs]
+    policy = ensemble(trees, [0.5, 0.25], interface(3, 2))
+    assert (_margins(to_booster(policy)) == policy.scores(STATES)).all()
+    save_policy(policy, tmp_path / "model.ubj")
+    again: Any = load_policy(tmp_path / "model.ubj", TASK)
+    assert (again.scores(STATES) == policy.scores(STATES)).all()
+
+
+def test_scalar_and_vector_leaves_in_one_ensemble_are_refused() -> None:
+    rng = np.random.default_rng(2)
+    trees = [random_tree(rng, 3, 2, 1, 0), random_tree(rng, 3, 2, 2)]
+    with pytest.raises(PolicyError, match="cannot mix"):
+        ensemble_document(ensemble(trees, [0, 0], interface(3, 2)))
 
 
 def test_a_json_file_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import pytest
 from safetest_gym.errors import EvaluationError, LimitError, StartError
 from tests.starts.building import Types, by_trying, starts_of
 
+PLACES = " + ".join(f"x{i}" for i in range(41))
+DIFFERENT = " and ".join(f"j{i} != j{k}" for i in range(12) for k in range(i))
 SMALL: list[tuple[Types, str]] = [
     ({"x": (0, 5), "y": (0, 5)}, "x + y == 5"),
     ({"x": (-3, 4), "y": (-2, 5), "z": (0, 3)}, "2 * x - 3 * y + z <= 1"),
@@ -20,7 +22,7 @@ SMALL: list[tuple[Types, str]] = [
     ({"x": (0, 5), "b": "bool", "c": "bool"}, "(b == c) and (x > 2 or not b)"),
     ({"x": (0, 8), "y": (1, 4)}, "x % y == 1 and x * y > 5"),
     ({"x": (-4, 4), "y": (-4, 4)}, "max(x, y) == abs(min(x, y)) + 1"),
-    ({"b": "bool", "c": "bool", "d": "bool"}, "(1 if b else 0) + (1 if c else 0) + (1 if d else 0) == 2"),
+    ({"b": "bool", "c": "bool"}, "(1 if b else 0) + (2 if c else 0) <= 2"),
     ({"x": (0, 4), "y": (0, 4)}, "(x if x > y else y + 1) <= 3"),
     ({"x": (0, 9), "y": (0, 9)}, "x <= 2.5 and 0.5 * y + x < 4.25"),
     ({"x": (0, 3), "y": (0, 3), "z": (0, 3)}, "x != y and y != z and x != z"),
@@ -44,7 +46,7 @@ def test_contains_agrees_with_the_list(types: Types, text: str) -> None:
     starts = starts_of(types, text)
     every = starts_of(types, "true").enumerate(1000)
     inside = {tuple(row) for row in starts.enumerate(1000).tolist()}
-    assert [starts.contains(row) for row in every] == [tuple(row) in inside for row in every.tolist()]  # fmt: skip
+    assert {tuple(row) for row in every.tolist() if starts.contains(row)} == inside
 
 
 @pytest.mark.parametrize(
@@ -103,14 +105,14 @@ def test_copies_and_pickles_draw_the_same_states(built: bool) -> None:
 @pytest.mark.parametrize(
     ("types", "text", "count"),
     [
-        ({f"x{i}": (0, 40) for i in range(41)}, " + ".join(f"x{i}" for i in range(41)) + " == 40", math.comb(80, 40)),
+        ({f"x{i}": (0, 40) for i in range(41)}, f"{PLACES} == 40", math.comb(80, 40)),
         ({"h": (0, 2**40 - 1), "e": (0, 4000)}, "e == 0", 2**40),
         ({"h": (0, 2**40 - 1)}, "h <= 10 or h >= 2 ** 39", 2**39 + 11),
         ({"h": (0, 2**40 - 1), "k": (0, 10)}, "h + k <= 99", sum(100 - k for k in range(11))),
         ({"h": (0, 2**40 - 1), "k": (0, 2)}, "h + k <= 2 ** 39", 3 * 2**39),
         ({"h": (-(2**63), 2**63 - 1)}, "h != 0", 2**64 - 1),
         ({f"x{i}": (0, 999) for i in range(30)}, "x0 % 2 == 0 and x20 != 5", 500 * 999 * 1000**28),
-        ({f"j{i}": (0, 13) for i in range(12)}, " and ".join(f"j{i} != j{k}" for i in range(12) for k in range(i)), math.perm(14, 12)),
+        ({f"j{i}": (0, 13) for i in range(12)}, DIFFERENT, math.perm(14, 12)),
     ],
 )  # fmt: skip
 def test_counts_what_could_never_be_listed(types: Types, text: str, count: int) -> None:
@@ -126,7 +128,7 @@ def test_a_million_states_are_listed_in_lexicographic_order() -> None:
 
 
 def test_listing_more_than_the_limit_is_an_error_that_tells_the_count() -> None:
-    with pytest.raises(LimitError, match="1099511627776 start states .* limit 1000"):
+    with pytest.raises(LimitError, match=r"1099511627776 start states .* limit 1000"):
         starts_of({"h": (0, 2**40 - 1)}, "true").enumerate(1000)
 
 
@@ -162,7 +164,7 @@ def test_a_vector_outside_bounds_or_not_integral_is_no_start(state: list[Any]) -
 
 def test_a_condition_that_has_no_value_somewhere_is_an_error_that_tells_where() -> None:
     starts = starts_of({"x": (0, 3), "y": (0, 3)}, "y == 1 and 6 / x > 2.5")
-    with pytest.raises(StartError, match="no value where x = 0, y = 1: .*division by zero"):
+    with pytest.raises(StartError, match=r"no value where x = 0, y = 1: .*division by zero"):
         starts.count()
     with pytest.raises(EvaluationError):
         starts.contains([0, 1])
@@ -175,7 +177,7 @@ def test_states_that_the_condition_excludes_need_no_value() -> None:
 
 def test_a_condition_too_intricate_to_count_is_an_error_with_advice() -> None:
     types = dict.fromkeys("abc", (0, 10**6))
-    with pytest.raises(StartError, match="too intricate .* list the start states"):
+    with pytest.raises(StartError, match=r"too intricate .* list the start states"):
         starts_of(types, "a * b * c <= 10 ** 9").count()
 
 

@@ -57,7 +57,7 @@ def test_an_empty_list_has_nothing_to_draw() -> None:
 
 
 def test_listing_more_than_the_limit_is_an_error() -> None:
-    with pytest.raises(LimitError, match="2 start states .* limit 1"):
+    with pytest.raises(LimitError, match=r"2 start states .* limit 1"):
         listed((3, True), (1, False)).enumerate(1)
 
 

@@ -22,15 +22,18 @@ from safetest_gym.engine.kernels.choose import (
 )
 from safetest_gym.engine.kernels.native import call, place
 
-__all__ = ["APP", "LEARN", "RAND", "ROWS_ERROR", "open_state", "rows_of"]
+__all__ = ["APP", "LEARN", "NO_CHOICE", "RAND", "ROWS_ERROR", "open_state", "rows_of"]
 
 APP, LEARN, RAND = range(3)
 """Orders: as numbered, by the policy's scores, by a hash of the state."""
 
 _GOLDEN = -7046029254386353131
 
-ROWS_ERROR = -1
-"""No value; -2 means that the row buffers must grow."""
+ROWS_ERROR, NO_CHOICE = -1, -3
+"""No value; the policy has no action. -2 means that the row buffers must grow."""
+
+NONE_APPLICABLE = 1 << 40
+"""The policy's action in a dead end."""
 
 
 @njit(inline="always")
@@ -99,17 +102,38 @@ def _by_score(scores: Any, outputs: Any, numbers: Any, order: Any, count: int) -
 
 
 @njit(cache=True, nogil=True)
+def _own_action(block: Any, policy: Any, scratch: Any, count: int) -> int:
+    """The policy's action, `NONE_APPLICABLE` in a dead end, or an error."""
+    mask = uint8_at(block[c.MASK])
+    if block[c.GRANULARITY] == 1:
+        if call(block[c.APPLICABLE], (block[c.STATE], block[c.MASK])) < 0:
+            return ROWS_ERROR
+    else:
+        for a in range(block[c.ACTIONS]):
+            mask[a] = 0
+        for i in range(count):
+            mask[scratch[1, i]] = 1
+    own = call_choose(policy[0], policy[2], place(scratch, 4 * scratch.shape[1]), block[c.MASK])
+    if own >= 0:
+        return own
+    for a in range(block[c.ACTIONS]):
+        if mask[a]:
+            return NO_CHOICE
+    return NONE_APPLICABLE
+
+
+@njit(cache=True, nogil=True)
 def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
     """Put the actions of the state at ``block[STATE]`` in order; how many positions.
 
     Args:
         way: `APP`, `LEARN` or `RAND`.
-        policy: addresses of choose, score and data, or zeros.
+        policy: addresses of choose (0: no radius), score and data, or zeros.
         scratch: int64 rows: 0 first rows, 1 numbers, 2 the order, 3 (its first entry) the
-            policy's own action or -1; the rest of row 3 and row 4 are free.
+            policy's own action or -1, 4 and 5 states and scores as floats.
 
     Returns:
-        The number of positions, `ROWS_ERROR` or -2.
+        The number of positions, `ROWS_ERROR`, -2, or `NO_CHOICE`.
     """
     firsts, numbers, order = scratch[0], scratch[1], scratch[2]
     if block[c.GRANULARITY] == 1:
@@ -121,20 +145,13 @@ def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
         if count < 0:
             return count
     scratch[3, 0] = -1
-    if policy[0]:
-        doubles = scratch[4].view(np.float64)
-        _values(block, doubles)
-        mask = uint8_at(block[c.MASK])
-        if block[c.GRANULARITY] == 1:
-            if call(block[c.APPLICABLE], (block[c.STATE], block[c.MASK])) < 0:
-                return ROWS_ERROR
-        else:
-            for a in range(block[c.ACTIONS]):
-                mask[a] = 0
-            for i in range(count):
-                mask[numbers[i]] = 1
-        values = place(scratch, 4 * scratch.shape[1])
-        scratch[3, 0] = call_choose(policy[0], policy[2], values, block[c.MASK])
+    if policy[2]:
+        _values(block, scratch[4].view(np.float64))
+    if policy[0] and count > 0:
+        own = _own_action(block, policy, scratch, count)
+        if own < 0:
+            return own
+        scratch[3, 0] = own
     if way == RAND:
         _by_hash(block, order, count)
     elif way == LEARN:

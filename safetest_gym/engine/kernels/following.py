@@ -1,4 +1,4 @@
-"""Follow a policy: single decisions, whole runs, and the graph of all it can reach.
+"""Follow a policy: single decisions and whole runs.
 
 A policy is ``policy[0]``, the address of its ``choose`` (0: the caller says what it does),
 and ``policy[1]``, that of its data. Everything else is in a block of `kernels.context`.
@@ -12,7 +12,6 @@ from numba import njit
 
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.choose import call_choose, float64_at, int64_at, uint8_at
-from safetest_gym.engine.kernels.intern import intern_rows_kernel
 from safetest_gym.engine.kernels.native import call, place
 from safetest_gym.engine.kernels.stepping import pick_row, random_unit
 
@@ -26,13 +25,13 @@ __all__ = [
     "LIMIT",
     "NO_ACTION",
     "NO_ROWS",
-    "NO_STATES",
     "RUNNING",
     "begin_many_kernel",
-    "graph_kernel",
+    "choose_kernel",
+    "look_kernel",
     "look_many_kernel",
     "move_many_kernel",
-    "reach_back_kernel",
+    "rows_kernel",
     "runs_kernel",
 ]
 
@@ -41,13 +40,12 @@ GOAL, FAILING, DEAD_END, CYCLE, LIMIT = range(5)
 
 ENDS = 5
 RUNNING = 5
-NO_ROWS, ERROR, NO_ACTION, NO_STATES = -1, -2, -3, -4
-"""Why a kernel returned early: row buffers must grow; the model or the policy has no
-value; the state or edge table must grow."""
+NO_ROWS, ERROR, NO_ACTION = -1, -2, -3
+"""Why a kernel returned early: row buffers must grow; the model or the policy has no value."""
 
 
 @njit(cache=True, nogil=True)
-def _look(block: Any) -> int:
+def look_kernel(block: Any) -> int:
     """How a run stands in the state at ``block[STATE]``; fills the mask if it goes on."""
     kind = call(block[c.CLASSIFY], (block[c.STATE],))
     if kind < 0:
@@ -104,14 +102,14 @@ def _values(block: Any, doubles: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _choose(block: Any, policy: Any, doubles: Any) -> int:
+def choose_kernel(block: Any, policy: Any, doubles: Any) -> int:
     """What the policy does in the state at ``block[STATE]``, whose mask is filled."""
     _values(block, doubles)
     return call_choose(policy[0], policy[1], doubles.ctypes.data, block[c.MASK])
 
 
 @njit(cache=True, nogil=True)
-def _rows(block: Any, action: int, span: Any) -> int:
+def rows_kernel(block: Any, action: int, span: Any) -> int:
     """span[0:2]: the rows of an applicable action; 0 or an error."""
     span[0] = 0
     if block[c.GRANULARITY] == 1:
@@ -151,7 +149,7 @@ def _move(block: Any, action: int, span: Any, trail: Any) -> int:
     taken, 1 steps until the next one is, 2 whether there is one, 3 whether any step of
     the run had two outcomes. A cycle is certain: no chance lies on it (Brent's method).
     """
-    status = _rows(block, action, span)
+    status = rows_kernel(block, action, span)
     if status < 0:
         return status
     words = block[c.WORDS]
@@ -229,18 +227,18 @@ def runs_kernel(
         i, j = progress[0], progress[1]
         _begin(block, starts[i], trail, _stream(seed, (first + i) * runs + j))
         taken = 0
-        end = _look(block)
+        end = look_kernel(block)
         while end == RUNNING:
             if taken == limit:
                 end = LIMIT
                 break
-            action = _choose(block, policy, doubles)
+            action = choose_kernel(block, policy, doubles)
             if action < 0:
                 return NO_ACTION
             end = _move(block, action, span, trail)
             taken += 1
             if end == RUNNING:
-                end = _look(block)
+                end = look_kernel(block)
         if end < 0:
             return end
         times = 1 if trail[3] else runs - j
@@ -273,7 +271,7 @@ def look_many_kernel(block: Any, states: Any, kinds: Any, masks: Any, vectors: A
     for i in range(states.shape[0]):
         block[c.STATE] = place(states, i * states.shape[1])
         block[c.MASK] = place(masks, i * masks.shape[1])
-        kinds[i] = _look(block)
+        kinds[i] = look_kernel(block)
         if kinds[i] < 0:
             return -1 - i
         _values(block, vectors[i])
@@ -302,92 +300,3 @@ def move_many_kernel(
                 return status
             ends[k] = status
     return 0
-
-
-@njit(cache=True, nogil=True)
-def graph_kernel(
-    block: Any,
-    policy: Any,
-    states: Any,
-    table: Any,
-    kinds: Any,
-    firsts: Any,
-    edges: Any,
-    chosen: Any,
-    counters: Any,
-    span: Any,
-    doubles: Any,
-    found: Any,
-    stop: int,
-) -> int:
-    """Expand known states up to number ``stop`` under the policy; 0 or why it stopped.
-
-    ``counters``: states known, states expanded, edges. Outcomes of state s are
-    ``edges[firsts[s]:firsts[s + 1]]``, ``kinds[s]`` says how runs stand there. If there is no
-    ``policy[0]``, ``chosen[s]`` has the actions.
-    """
-    width = states.shape[1]
-    while counters[1] < min(stop, counters[0]):
-        s = counters[1]
-        block[c.STATE] = place(states, s * width)
-        kind = _look(block)
-        if kind < 0:
-            return kind
-        count = 0
-        if kind == RUNNING:
-            action = _choose(block, policy, doubles) if policy[0] else chosen[s]
-            if action < 0:
-                return NO_ACTION
-            status = _rows(block, action, span)
-            if status < 0:
-                return status
-            count = span[1] - span[0]
-            room = min(states.shape[0], (table.shape[0] * 5) // 8)
-            if counters[0] + count > room or counters[2] + count > edges.shape[0]:
-                return NO_STATES
-            succ = int64_at(block[c.SUCC])
-            for r in range(count):
-                for w in range(width):
-                    found[0, w] = succ[(span[0] + r) * width + w]
-                counters[0] = intern_rows_kernel(
-                    states, table, counters[0], found, 1, edges[counters[2] + r :]
-                )
-        kinds[s] = kind
-        counters[2] += count
-        counters[1] = s + 1
-        firsts[s + 1] = counters[2]
-    return 0
-
-
-@njit(cache=True, nogil=True)
-def reach_back_kernel(
-    firsts: Any, edges: Any, marked: Any, begin: Any, sources: Any, queue: Any
-) -> None:
-    """Mark, besides the states marked, all that can reach one of them.
-
-    ``begin`` (n + 2), ``sources`` (edges) and ``queue`` (n) are scratch; begin is zeros.
-    """
-    n = marked.shape[0]
-    for e in range(firsts[n]):
-        begin[edges[e] + 2] += 1
-    for s in range(n):
-        begin[s + 2] += begin[s + 1]
-    for s in range(n):
-        for e in range(firsts[s], firsts[s + 1]):
-            sources[begin[edges[e] + 1]] = s
-            begin[edges[e] + 1] += 1
-    last = 0
-    for s in range(n):
-        if marked[s]:
-            queue[last] = s
-            last += 1
-    done = 0
-    while done < last:
-        s = queue[done]
-        done += 1
-        for k in range(begin[s], begin[s + 1]):
-            source = sources[k]
-            if not marked[source]:
-                marked[source] = True
-                queue[last] = source
-                last += 1

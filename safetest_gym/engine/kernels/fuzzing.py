@@ -13,7 +13,7 @@ from typing import Any
 from numba import njit
 
 from safetest_gym.engine.kernels.native import place
-from safetest_gym.engine.kernels.policy_graph import (
+from safetest_gym.engine.kernels.fuzz_graph import (
     KNOWN,
     MEASURED,
     NEED_DISTANCES,

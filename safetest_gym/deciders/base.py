@@ -1,0 +1,302 @@
+"""What all deciders share: queries, budgets, growth, judging states, errors, safe actions.
+
+An algorithm is a class in `deciders/<name>.py` and a kernel in `engine/kernels/<name>.py`:
+
+- Set ``name`` and, if it cannot do everything, ``finite_radius = False`` or ``orders``;
+  `Decider` then refuses what it cannot do.
+- In ``_prepare``, called once, make what is kept per state with ``self.space.column(dtype,
+  fill)``: it grows in place, new states get ``fill``, `clear` resets it. ``self.verdict``
+  is such a column; terminal states have their verdict as soon as they have a number.
+  Other lists are the algorithm's own arrays; grow them in place as well
+  (``array.resize(..., refcheck=False)``).
+- ``_begin(root)`` starts a search. ``_advance(root)`` runs the kernel for one slice and
+  returns a code of `kernels.search`; `DONE` promises that ``self.verdict[root]`` is settled.
+  The base grows states and rows and looks at budgets; ``_grow(code)`` is called for codes
+  from `NO_ROOM` on. ``self.counters`` goes into the kernel: `kernels.search` uses the
+  first places, ``_prepare`` may enlarge it.
+- Write nothing into ``verdict`` that is not proved: it stays for later queries, is saved,
+  and survives a budget that runs out, an error and an interrupt at any point.
+- ``_reset()`` forgets unfinished work (all that is not ``verdict``); with ``_begin`` for
+  another root it may be called at any time.
+- A search whose budget ran out and that is asked for the same root again goes on without
+  ``_begin``.
+- ``_bytes()`` is the memory of the algorithm's own lists.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from safetest_gym.deciders.cache import read_facts, write_facts
+from safetest_gym.deciders.space import Order, StateSpace
+from safetest_gym.deciders.verdict import Budget, Statistics, Verdict
+from safetest_gym.engine.kernels import search as k
+from safetest_gym.errors import ConfigError, EngineError, PolicyError
+
+if TYPE_CHECKING:
+    from safetest_gym.deciders.certificate import Certificate
+    from safetest_gym.policies.policy import Policy
+    from safetest_gym.task import Task
+
+__all__ = ["NOT_APPLICABLE", "Decider"]
+
+NOT_APPLICABLE = 3
+"""Beside the numbers of `Verdict`, in `Decider.action_verdicts`."""
+
+_UNLIMITED = 2**31 - 2
+
+
+class Decider(ABC):
+    """Decides states; what it has found out stays true for later queries.
+
+    Attributes:
+        task: the task.
+        radius: deviations from the policy allowed along a run.
+        budget: may be changed at any time; a query then goes on where it stopped.
+        space: the states known.
+        verdict: per known state, a number of `Verdict`.
+    """
+
+    name: ClassVar[str]
+    finite_radius: ClassVar[bool] = True
+    orders: ClassVar[tuple[Order, ...]] = ("app", "learn", "rand")
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        policy: Policy | None = None,
+        radius: float = math.inf,
+        order: Order = "app",
+        budget: Budget | None = None,
+    ) -> None:
+        if radius != math.inf and not self.finite_radius:
+            raise ConfigError(f"{self.name} cannot decide with a finite radius")
+        self.space = StateSpace(task, policy=policy, radius=radius, order=order)
+        if order not in self.orders:
+            raise ConfigError(
+                f"{self.name} has the orders {', '.join(self.orders)}, but not {order}"
+            )
+        self.task = task
+        self.radius = radius
+        self.budget = budget or Budget()
+        self.verdict = self.space.column(np.uint8)
+        self.counters = np.zeros(k.OWN, np.int64)
+        self._unfinished = -1
+        self._queries = self._unknown = 0
+        self._prepare()
+
+    @abstractmethod
+    def _prepare(self) -> None: ...
+
+    @abstractmethod
+    def _begin(self, root: int) -> None: ...
+
+    @abstractmethod
+    def _advance(self, root: int) -> int: ...
+
+    @abstractmethod
+    def _grow(self, code: int) -> None: ...
+
+    @abstractmethod
+    def _reset(self) -> None: ...
+
+    @abstractmethod
+    def _bytes(self) -> int: ...
+
+    def clear(self) -> None:
+        """Forget everything, at a cost linear in what was known."""
+        self._unfinished = -1
+        self.space.clear()
+        self._reset()
+        self.counters[[k.KNOWN, k.EXPANDED, k.TRIED]] = 0
+        self._queries = self._unknown = 0
+
+    def follow(self, policy: Policy) -> None:
+        """Go on with another policy; with an infinite radius all that is known stays true."""
+        if self.radius != math.inf:
+            self.clear()
+        self.space.follow(policy)
+        self._unfinished = -1
+        self._reset()
+
+    def decide(self, state: NDArray[Any]) -> Verdict:
+        """Is there a way to surely never fail from ``state``?"""
+        return Verdict(int(self.decide_many(np.asarray(state).reshape(1, -1))[0]))
+
+    def decide_many(self, states: NDArray[Any]) -> NDArray[np.uint8]:
+        """Verdicts of state vectors (n, V), as numbers of `Verdict`."""
+        return self._decide_packed(self.space.packed(states))
+
+    def safe_actions(self, state: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which applicable actions have only outcomes that are known to be safe.
+
+        Where the budget ended, an action does not count as safe; `action_verdicts` tells
+        which ones these are, and `statistics` how many UNKNOWN answers there were.
+        """
+        mask: NDArray[np.bool_] = self.action_verdicts(np.asarray(state).reshape(1, -1))[0] == (
+            Verdict.SAFE
+        )
+        return mask
+
+    def action_verdicts(self, states: NDArray[Any]) -> NDArray[np.uint8]:
+        """Per state and action, (n, A): what the worst outcome is, or `NOT_APPLICABLE`.
+
+        With a finite radius, an action that is not the policy's uses up one deviation.
+        """
+        packed = self.task.engine.pack(states)
+        expansion = self.task.engine.expand(packed)
+        owner = np.repeat(np.arange(len(packed)), np.diff(expansion.first))
+        action = self._action_of_rows(expansion, owner)
+        rows, forbidden = expansion.states, np.zeros(len(owner), np.bool_)
+        if self.radius != math.inf:
+            own = self._policy_actions(packed, owner)
+            left = int(self.radius) - (action != own)
+            forbidden = left < 0
+            rows = np.column_stack([rows, np.maximum(left, 0)])
+        verdicts = self._decide_packed(np.ascontiguousarray(rows))
+        verdicts[forbidden] = Verdict.UNSAFE
+        table = np.full((len(packed), self.task.num_actions), NOT_APPLICABLE, np.uint8)
+        table[owner, action] = Verdict.SAFE
+        unknown = verdicts == Verdict.UNKNOWN
+        table[owner[unknown], action[unknown]] = Verdict.UNKNOWN
+        unsafe = verdicts == Verdict.UNSAFE
+        table[owner[unsafe], action[unsafe]] = Verdict.UNSAFE
+        return table
+
+    def _action_of_rows(self, expansion: Any, owner: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self.task.granularity == 2:
+            return np.zeros(len(owner), np.int64)
+        if self.task.granularity == 0:
+            number: NDArray[np.int64] = expansion.number
+            return number
+        place = np.arange(len(owner)) - expansion.first[owner]
+        labels: NDArray[np.int64] = (expansion.ends[owner] <= place[:, None]).sum(axis=1)
+        return labels
+
+    def _policy_actions(
+        self, packed: NDArray[np.int64], owner: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Per row, what the policy does in the state it comes from."""
+        own = np.full(len(packed), -1, np.int64)
+        live = np.unique(owner)
+        vectors = self.task.engine.unpack(packed[live])
+        own[live] = self.space.bound.actions(vectors, self.task.applicable_many(vectors))
+        return own[owner]
+
+    def certificate(self, state: NDArray[Any]) -> Certificate:
+        """A proof of the verdict of ``state``, for `check_certificate`."""
+        raise ConfigError(f"{self.name} gives no certificates; use the decider otf")
+
+    def save(self, path: str | Path) -> None:
+        """Write every proved fact to a file."""
+        self._require_facts_without_policy()
+        proved = np.flatnonzero(self.verdict[: self.space.known])
+        write_facts(path, self.task, self.space.words(proved), self.verdict[proved])
+
+    def load(self, path: str | Path) -> int:
+        """Add the facts that `save` wrote for the same task; how many there are.
+
+        Raises:
+            CacheError: the file is broken, or of another task.
+        """
+        self._require_facts_without_policy()
+        words, verdicts = read_facts(path, self.task)
+        numbers = self._numbers(words)
+        self.verdict[numbers] = verdicts
+        self._unfinished = -1
+        return len(numbers)
+
+    def _require_facts_without_policy(self) -> None:
+        if self.radius != math.inf:
+            raise ConfigError("facts of a finite radius are about one policy; they are not saved")
+
+    @property
+    def statistics(self) -> Statistics:
+        """What was done since `clear`."""
+        return Statistics(
+            queries=self._queries,
+            unknown=self._unknown,
+            expanded=int(self.counters[k.EXPANDED]),
+            tried=int(self.counters[k.TRIED]),
+            states=self.space.known,
+            megabytes=(self.space.num_bytes + self._bytes()) / 1e6,
+        )
+
+    def _decide_packed(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        roots = self._numbers(rows)
+        verdict = self.verdict
+        for root in roots.tolist():
+            if not verdict[root]:
+                self._search(root)
+        found: NDArray[np.uint8] = verdict[roots]
+        self._queries += len(roots)
+        self._unknown += int(np.count_nonzero(found == Verdict.UNKNOWN))
+        return found
+
+    def _numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of packed rows; new ones are judged."""
+        engine, space = self.task.engine, self.space
+        kinds = engine.classify(np.ascontiguousarray(rows[:, : engine.num_words]))
+        before = space.known
+        numbers = space.numbers(rows)
+        self.counters[k.KNOWN] = space.known
+        new = numbers >= before
+        judged = np.where(kinds & 1, Verdict.UNSAFE, np.where(kinds & 2, Verdict.SAFE, 0))
+        self.verdict[numbers[new]] = judged[new]
+        return numbers
+
+    def _search(self, root: int) -> None:
+        """Settle ``root``, or stop at the end of the budget."""
+        budget = self.budget
+        self.counters[k.LIMIT] = budget.states or _UNLIMITED
+        if self._unfinished != root:
+            self._unfinished = root
+            self._begin(root)
+        begun = time.monotonic()
+        while True:
+            code = self._advance(root)
+            self.space.known = int(self.counters[k.KNOWN])
+            if code == k.DONE:
+                self._unfinished = -1
+                return
+            if code == k.OVER:
+                return
+            self._continue(code)
+            if budget.seconds is not None and time.monotonic() - begun > budget.seconds:
+                return
+            if budget.megabytes is not None and self.statistics.megabytes > budget.megabytes:
+                return
+
+    def _continue(self, code: int) -> None:
+        """Make the room that a kernel asked for."""
+        if code == k.NO_ROWS:
+            self.space.grow_rows()
+        elif code == k.NO_STATES:
+            self.space.grow_states(self.space.known + self.space.row_capacity)
+        elif code in (k.ERROR, k.NO_ACTION):
+            self._raise(code)
+        elif code >= k.NO_ROOM:
+            self._grow(code)
+
+    def _raise(self, code: int) -> None:
+        """Raise what is wrong in the suspect; states that were not judged are forgotten."""
+        words = self.space.words(np.array([self.counters[k.SUSPECT]]))[0]
+        junk = int(self.counters[k.JUNK])
+        if junk > self.space.known:
+            self.space.forget(self.space.known, junk)
+        self.counters[k.JUNK] = 0
+        self._unfinished = -1
+        self._reset()
+        if code == k.NO_ACTION:
+            state = self.task.as_dict(self.task.engine.unpack(words.reshape(1, -1))[0])
+            raise PolicyError(f"the policy has no action in {state}")
+        self.task.engine.explain(words)
+        raise EngineError("unreachable")

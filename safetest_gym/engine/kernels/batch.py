@@ -1,0 +1,164 @@
+"""Step many environments by one call: blocks in a row, episodes and resets included.
+
+``progress[i]`` tells how far environment i is in the present step, so that a call that
+had to stop for larger row buffers goes on where it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from safetest_gym.engine.kernels import context as c
+from safetest_gym.engine.kernels.choose import float64_at, int64_at, uint8_at
+from safetest_gym.engine.kernels.native import call, place
+from safetest_gym.engine.kernels.stepping import (
+
+    ERROR,
+    FAILING,
+
+
+    NO_ROWS_AFTER,
+    RUNNING,
+    advance,
+    look,
+    settle,
+)
+
+__all__ = [
+    "DISABLED",
+    "DONE",
+    "GROW",
+    "INVALID",
+    "NEXT_STEP",
+    "NOOP",
+    "RAISE",
+    "REFUSED",
+    "SAME_STEP",
+    "TERMINATE",
+    "TRUNCATED",
+    "batch_kernel",
+    "check_kernel",
+]
+
+TRUNCATED, INVALID = 4, 5
+"""Outcomes besides the statuses of `kernels.stepping`."""
+
+NEXT_STEP, SAME_STEP, DISABLED = range(3)
+RAISE, TERMINATE, NOOP = range(3)
+DONE, REFUSED, GROW, FAILED = range(4)
+"""Why a call returned: all stepped; an action or an ended episode; row buffers; the model."""
+
+TO_DO, MOVED, LEFT, STEPPED = range(4)
+"""Progress: not begun; in the new state; out of the old episode; through."""
+
+
+@njit(cache=True, nogil=True)
+def check_kernel(
+    masks: Any, actions: Any, ended: Any, entered: Any, autoreset: int, invalid: int
+) -> int:
+    """The first environment whose action is refused or that has ended, or -1."""
+    for i in range(actions.shape[0]):
+        if ended[i]:
+            if autoreset != NEXT_STEP:
+                return i
+        elif entered[i] == 0:
+            action = actions[i]
+            if action < 0 or action >= masks.shape[1]:
+                return i
+            if not masks[i, action] and invalid == RAISE:
+                return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _enter(block: Any, pack: int, pool: Any, cursor: Any, i: int) -> int:
+    """Put environment i into its next start state and look around."""
+    row = i * pool.shape[1] + cursor[i]
+    call(pack, (place(pool, row * pool.shape[2]), block[c.STATE]))
+    float64_at(block[c.REWARD])[0] = 0.0
+    return look(block)
+
+
+@njit(cache=True, nogil=True)
+def _move(block: Any, action: int, invalid: int) -> int:
+    """Take an action; its outcome, or a negative reason."""
+    reward = float64_at(block[c.REWARD])
+    constants = float64_at(block[c.CONSTANTS])
+    if not uint8_at(block[c.MASK])[action]:
+        if invalid == TERMINATE:
+            reward[0] = constants[FAILING]
+            return INVALID
+        reward[0] = constants[RUNNING]
+        return RUNNING
+    return advance(block, action)
+
+
+@njit(cache=True, nogil=True)
+def batch_kernel(
+    blocks: Any,
+    actions: Any,
+    per_env: Any,
+    finals: Any,
+    current: Any,
+    pool: Any,
+    settings: Any,
+) -> int:
+    """Step every environment whose progress is not `STEPPED`; see `DONE` and the rest.
+
+    Args:
+        per_env: outcomes, rewards of the step, steps, ended, entered, was_reset, cursor,
+            progress.
+        finals: observations, states and masks before a reset within the step.
+        current: observations, states, masks, and the rewards that blocks write.
+        settings: pack address, autoreset, invalid action, step limit; and a place for the
+            environment that stopped the call.
+    """
+    outcomes, rewards, steps, ended, entered, was_reset, cursor, progress = per_env
+    pack, autoreset, invalid, limit = settings[0], settings[1], settings[2], settings[3]
+    for i in range(actions.shape[0]):
+        if progress[i] == STEPPED:
+            continue
+        settings[4] = i
+        block = int64_at(place(blocks, i * blocks.shape[1]))
+        if progress[i] != LEFT and not ended[i]:
+            if progress[i] == MOVED:
+                status = settle(block)
+            elif entered[i] != 0:
+                status = entered[i]
+                current[3][i] = float64_at(block[c.CONSTANTS])[status]
+            else:
+                status = _move(block, actions[i], invalid)
+            if status < 0:
+                progress[i] = MOVED if status == NO_ROWS_AFTER else TO_DO
+                return FAILED if status == ERROR else GROW
+            steps[i] += 1
+            if status == RUNNING and steps[i] >= limit:
+                status = TRUNCATED
+            outcomes[i] = status
+            rewards[i] = current[3][i]
+            entered[i] = 0
+            was_reset[i] = False
+            if status != RUNNING:
+                ended[i] = True
+            if status == RUNNING or autoreset != SAME_STEP:
+                progress[i] = STEPPED
+                continue
+            finals[0][i, :] = current[0][i, :]
+            finals[1][i, :] = current[1][i, :]
+            finals[2][i, :] = current[2][i, :]
+        status = _enter(block, pack, pool, cursor, i)
+        if status < 0:
+            progress[i] = LEFT
+            return FAILED if status == ERROR else GROW
+        if autoreset == NEXT_STEP:
+            outcomes[i] = RUNNING
+            rewards[i] = 0.0
+            was_reset[i] = True
+        cursor[i] += 1
+        steps[i] = 0
+        ended[i] = False
+        entered[i] = status
+        progress[i] = STEPPED
+    return DONE

@@ -1,0 +1,312 @@
+"""Faults in an SQLite file that several processes may write and that survives any kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from safetest_gym.deciders.verdict import Verdict
+from safetest_gym.errors import StoreError
+from safetest_gym.faults.fault import Fault
+from safetest_gym.faults.schema import SCHEMA, VERSION
+from safetest_gym.policies import Policy
+
+if TYPE_CHECKING:
+    from safetest_gym.task import Task
+
+__all__ = ["Added", "Chunk", "Event", "FaultStore", "StoredFault"]
+
+_BUSY_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a fault's history; times are seconds since 1970.
+
+    ``found`` first, ``seen`` once per later policy, ``fixed``, and ``reopened`` when it was
+    found again after that.
+    """
+
+    what: Literal["found", "seen", "fixed", "reopened"]
+    at: float
+    policy: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredFault:
+    """A fault with its history."""
+
+    fault: Fault
+    fixed: bool
+    history: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What `FaultStore.add` did: positions of the new faults, and how many were known."""
+
+    new: tuple[int, ...]
+    known: int
+    reopened: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a long job that is done once its faults are stored; JSON data to keep."""
+
+    job: str
+    number: int
+    result: dict[str, Any]
+
+
+class FaultStore:
+    """Faults by (task, state, action) in one file.
+
+    What `add` was given is on disk when it returns. Objects may be pickled and shared by
+    processes: each opens the file itself.
+
+    Args:
+        clock: seconds since 1970.
+    """
+
+    def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
+        self.path = Path(path)
+        self._clock = clock
+        self._connection: sqlite3.Connection | None = None
+        self._owner = -1
+        self._open()
+
+    def __getstate__(self) -> tuple[Path, Callable[[], float]]:
+        return self.path, self._clock
+
+    def __setstate__(self, state: tuple[Path, Callable[[], float]]) -> None:
+        self.path, self._clock = state
+        self._connection, self._owner = None, -1
+
+    def __enter__(self) -> FaultStore:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; a later call opens it again."""
+        if self._connection is not None and self._owner == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._owner == os.getpid():
+            return self._connection
+        try:
+            connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute("INSERT OR IGNORE INTO about VALUES ('version', ?)", (VERSION,))
+            connection.execute("COMMIT")
+            found = connection.execute("SELECT value FROM about WHERE key = 'version'").fetchone()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be used as a fault store: {error}") from None
+        if found[0] != VERSION:
+            raise StoreError(
+                f"{self.path} has format {found[0]}, this program writes format {VERSION}; "
+                "export it with the program that wrote it"
+            )
+        self._connection, self._owner = connection, os.getpid()
+        return connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = self._open()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {error}") from None
+
+    def add(
+        self, task: Task, faults: Sequence[Fault], *, policy: str = "", chunk: Chunk | None = None
+    ) -> Added:
+        """Store faults, those already known too; on disk when this returns.
+
+        Args:
+            policy: version of the policy that has them, for the history.
+            chunk: marks a piece of a job as done in the same step.
+        """
+        new: list[int] = []
+        known = reopened = 0
+        with self._transaction() as connection:
+            _add_task(connection, task)
+            for place, fault in enumerate(faults):
+                what = _add_fault(connection, task, fault, Event("found", self._clock(), policy))
+                if what == "found":
+                    new.append(place)
+                known += what in ("seen", "known")
+                reopened += what == "reopened"
+            if chunk is not None:
+                connection.execute(
+                    "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?)",
+                    (chunk.job, chunk.number, json.dumps(chunk.result)),
+                )
+        return Added(tuple(new), known, reopened)
+
+    def chunks(self, job: str) -> dict[int, dict[str, Any]]:
+        """Pieces of a job that are done, with what was kept of them."""
+        rows = self._open().execute(
+            "SELECT number, result FROM chunks WHERE job = ? ORDER BY number", (job,)
+        )
+        return {number: json.loads(result) for number, result in rows}
+
+    def count(self, task: Task, *, fixed: bool | None = None) -> int:
+        """How many faults of the task are stored."""
+        query = "SELECT count(*) FROM faults WHERE task = ?"
+        query += "" if fixed is None else f" AND fixed = {int(fixed)}"
+        count: int = self._open().execute(query, (task.digest,)).fetchone()[0]
+        return count
+
+    def faults(self, task: Task, *, fixed: bool | None = None) -> list[StoredFault]:
+        """The task's faults in the order they were first stored.
+
+        Args:
+            fixed: only those that are, or are not; by default all.
+        """
+        connection = self._open()
+        query = (
+            "SELECT id, state, action, outcome, alternatives, run, step, start, count, radius, "
+            "fixed FROM faults WHERE task = ?"
+        )
+        query += "" if fixed is None else f" AND fixed = {int(fixed)}"
+        found = []
+        for row in connection.execute(f"{query} ORDER BY id", (task.digest,)).fetchall():
+            events = connection.execute(
+                "SELECT what, at, policy FROM history WHERE fault = ? ORDER BY id", (row[0],)
+            )
+            history = tuple(Event(*event) for event in events)
+            found.append(StoredFault(_fault_of(task, row[1:10]), bool(row[10]), history))
+        return found
+
+    def update(self, task: Task, policy: Policy, version: str) -> tuple[int, int]:
+        """Ask a policy about every stored fault: how many are now fixed, and still open.
+
+        Fixed means that it takes an action there that is known to be safe. Taking a third
+        action settles nothing: the fault stays as it is.
+        """
+        from safetest_gym.fuzzing import PolicyGraph
+
+        stored = self.faults(task)
+        if not stored:
+            return 0, 0
+        graph = PolicyGraph(task, policy)
+        numbers = graph.intern(np.array([entry.fault.state for entry in stored]))
+        graph.expand(numbers)
+        fixed = 0
+        with self._transaction() as connection:
+            for entry, action in zip(stored, graph.action[numbers].tolist(), strict=True):
+                now = entry.fixed
+                if action in entry.fault.alternatives:
+                    now = True
+                elif action == entry.fault.action:
+                    now = False
+                if now != entry.fixed:
+                    what: Literal["fixed", "reopened"] = "fixed" if now else "reopened"
+                    event = Event(what, self._clock(), version)
+                    _change(connection, task, entry.fault, event)
+                fixed += now
+        return fixed, len(stored) - fixed
+
+
+def _key(task: Task, fault: Fault) -> tuple[str, str, str]:
+    return task.digest, json.dumps(fault.state.tolist()), task.actions[fault.action]
+
+
+def _add_task(connection: sqlite3.Connection, task: Task) -> None:
+    variables = json.dumps([variable.name for variable in task.variables])
+    connection.execute(
+        "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?, ?)",
+        (task.digest, task.name, variables, json.dumps(list(task.actions))),
+    )
+
+
+def _add_fault(connection: sqlite3.Connection, task: Task, fault: Fault, event: Event) -> str:
+    """Insert a fault or note that it was seen again; what its history says of that."""
+    key = _key(task, fault)
+    row = connection.execute(
+        "SELECT id, fixed FROM faults WHERE task = ? AND state = ? AND action = ?", key
+    ).fetchone()
+    if row is None:
+        connection.execute(
+            "INSERT INTO faults (task, state, action, outcome, alternatives, run, step, start, "
+            "count, radius, fixed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            (
+                *key,
+                json.dumps(fault.outcome.tolist()),
+                json.dumps([task.actions[a] for a in fault.alternatives]),
+                fault.run,
+                fault.step,
+                int(fault.start),
+                fault.count,
+                None if fault.radius == float("inf") else fault.radius,
+            ),
+        )
+        _change(connection, task, fault, event)
+        return "found"
+    if row[1]:
+        _change(connection, task, fault, Event("reopened", event.at, event.policy))
+        return "reopened"
+    seen = connection.execute(
+        "SELECT 1 FROM history WHERE fault = ? AND policy = ? LIMIT 1", (row[0], event.policy)
+    ).fetchone()
+    if seen is None:
+        _change(connection, task, fault, Event("seen", event.at, event.policy))
+        return "seen"
+    return "known"
+
+
+def _change(connection: sqlite3.Connection, task: Task, fault: Fault, event: Event) -> None:
+    """Write an event, and what it says about being fixed."""
+    key = _key(task, fault)
+    where = "task = ? AND state = ? AND action = ?"
+    connection.execute(
+        "INSERT INTO history (fault, what, at, policy) "
+        f"SELECT id, ?, ?, ? FROM faults WHERE {where}",
+        (event.what, event.at, event.policy, *key),
+    )
+    if event.what in ("fixed", "reopened"):
+        fixed = int(event.what == "fixed")
+        connection.execute(f"UPDATE faults SET fixed = ? WHERE {where}", (fixed, *key))
+
+
+def _fault_of(task: Task, row: tuple[Any, ...]) -> Fault:
+    state, action, outcome, alternatives, run, step, start, count, radius = row
+    try:
+        return Fault(
+            np.array(json.loads(state), task.dtype),
+            task.actions.index(action),
+            np.array(json.loads(outcome), task.dtype),
+            tuple(task.actions.index(name) for name in json.loads(alternatives)),
+            run,
+            step,
+            Verdict(start),
+            count,
+            float("inf") if radius is None else radius,
+        )
+    except ValueError as error:
+        raise StoreError(f"a stored fault does not fit {task.name}: {error}") from None
