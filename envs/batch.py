@@ -15,7 +15,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from safetest_gym.engine.batch import BatchStepper
+from safetest_gym.engine.batch import BatchSettings, BatchStepper
 from safetest_gym.envs.observing import make_view
 from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
 from safetest_gym.envs.rewards import plan_reward
@@ -60,12 +60,14 @@ class Batch:
             self.task,
             plan_reward(self.options.reward, self.task.property),
             self.num_envs,
+            BatchSettings(
+                autoreset=self.autoreset,
+                invalid_action=self.options.invalid_action,
+                step_limit=self.options.step_limit,
+                pool=POOL,
+            ),
             scaling=(self.view.offset, self.view.scale),
             dtype=self.view.space.dtype,
-            pool=POOL,
-            autoreset=self.autoreset,
-            invalid_action=self.options.invalid_action,
-            step_limit=self.options.step_limit,
         )
 
     def reset(

@@ -30,7 +30,6 @@ from safetest_gym.jani.tree import (
     Model,
     PlanningProperty,
     Property,
-    Start,
     UnsupportedProperty,
     Value,
     Variable,
@@ -202,13 +201,14 @@ class Task:
 
     def applicable(self, state: State) -> NDArray[np.bool_]:
         """Which actions can be taken, (num_actions,)."""
-        return self.applicable_many(np.asarray(state).reshape(1, -1))[0]
+        mask: NDArray[np.bool_] = self.applicable_many(np.asarray(state).reshape(1, -1))[0]
+        return mask
 
     def applicable_many(self, states: State) -> NDArray[np.bool_]:
         """Which actions can be taken, (n, num_actions)."""
         packed = self.engine.pack(states)
         if self.model.type == "dtmc":
-            return self.engine.applicable(packed).any(axis=1, keepdims=True)
+            return np.asarray(self.engine.applicable(packed).any(axis=1, keepdims=True))
         if self.action_mode == "label":
             return self.engine.applicable(packed)
         expansion = self.engine.expand(packed)
@@ -317,7 +317,7 @@ class _Condition:
     def __call__(self, states: State) -> NDArray[np.bool_]:
         packed = self._evaluator.engine.pack(states)
         try:
-            return self._evaluator(packed)[:, 0] != 0
+            return np.asarray(self._evaluator(packed)[:, 0] != 0)
         except EvaluationError:
             if len(packed) == 1:
                 return np.zeros(1, np.bool_)
@@ -376,16 +376,12 @@ def load_task(
         goal=chosen.goal
         if goal is None
         else (objective.goal if objective is not None else read_condition(goal, tree)),
-        start=chosen.start if start is None else _start(start, tree),
+        start=chosen.start if start is None else read_start(start, tree),
         goal_potential=(objective or chosen).goal_potential,
         goal_reward=(objective or chosen).goal_reward,
         step_reward=(objective or chosen).step_reward,
     )
     return Task(tree, result, action_mode)
-
-
-def _start(source: Source, tree: Model) -> Start:
-    return read_start(source, tree)
 
 
 def _is_document(source: Source) -> bool:

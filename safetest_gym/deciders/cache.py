@@ -40,7 +40,7 @@ def read_facts(path: str | Path, task: Task) -> tuple[Words, NDArray[np.uint8]]:
     """Read what `write_facts` wrote for the same task."""
     source = Path(path)
     try:
-        with np.load(source, allow_pickle=False) as stored:
+        with source.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             parts = {name: stored[name] for name in stored.files}
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise CacheError(f"{source} holds no facts: {error}") from None

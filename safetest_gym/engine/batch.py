@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,13 +15,30 @@ from safetest_gym.engine.stepper import Blocks, Plan
 if TYPE_CHECKING:
     from safetest_gym.task import Task
 
-__all__ = ["Autoreset", "BatchStepper", "InvalidAction"]
+__all__ = ["Autoreset", "BatchSettings", "BatchStepper", "InvalidAction"]
 
 Autoreset = Literal["NextStep", "SameStep", "Disabled"]
 InvalidAction = Literal["raise", "terminate", "noop"]
 
 _AUTORESET = {"NextStep": k.NEXT_STEP, "SameStep": k.SAME_STEP, "Disabled": k.DISABLED}
 _INVALID = {"raise": k.RAISE, "terminate": k.TERMINATE, "noop": k.NOOP}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchSettings:
+    """How episodes of a batch begin and end.
+
+    Attributes:
+        autoreset: when an ended episode is followed by the next one, as Gymnasium names it.
+        invalid_action: what an inapplicable action does.
+        step_limit: steps until truncation; None for no limit.
+        pool: start states kept at hand per environment.
+    """
+
+    autoreset: Autoreset
+    invalid_action: InvalidAction
+    step_limit: int | None
+    pool: int
 
 
 class BatchStepper:
@@ -44,13 +62,10 @@ class BatchStepper:
         task: Task,
         plan: Plan,
         num_envs: int,
+        settings: BatchSettings,
         *,
         scaling: tuple[NDArray[np.float64], NDArray[np.float64]],
         dtype: Any,
-        pool: int,
-        autoreset: Autoreset,
-        invalid_action: InvalidAction,
-        step_limit: int | None,
     ) -> None:
         blocks = Blocks(task, plan, num_envs, scaling=scaling, dtype=dtype)
         self._task = task
@@ -65,14 +80,14 @@ class BatchStepper:
         self.final_states = np.zeros_like(self.states)
         self.final_observations = np.zeros_like(self.observations)
         self.final_masks = np.zeros_like(self.masks)
-        self.pool = np.zeros((num_envs, pool, task.num_variables), task.dtype)
-        self.cursor = np.full(num_envs, pool, np.int64)
+        self.pool = np.zeros((num_envs, settings.pool, task.num_variables), task.dtype)
+        self.cursor = np.full(num_envs, settings.pool, np.int64)
         self._entered = np.zeros(num_envs, np.int8)
         self._progress = np.zeros(num_envs, np.int8)
-        limit = 2**62 if step_limit is None else step_limit
+        limit = 2**62 if settings.step_limit is None else settings.step_limit
+        autoreset, invalid = _AUTORESET[settings.autoreset], _INVALID[settings.invalid_action]
         pack = task.engine.address("pack")
-        autoreset_mode, invalid_mode = _AUTORESET[autoreset], _INVALID[invalid_action]
-        self._settings = np.array([pack, autoreset_mode, invalid_mode, limit, 0], np.int64)
+        self._settings = np.array([pack, autoreset, invalid, limit, 0], np.int64)
         self._failed: int | None = None
 
     def seed(self, index: int, seed: int) -> None:
@@ -108,9 +123,7 @@ class BatchStepper:
         if (self.ended & (self.cursor >= self.pool.shape[1])).any():
             return int(np.argmax(self.ended))
         refused = int(
-            k.check_kernel(
-                self.masks, actions, self.ended, self._entered, settings[1], settings[2]
-            )
+            k.check_kernel(self.masks, actions, self.ended, self._entered, settings[1], settings[2])
         )
         if refused >= 0:
             return refused

@@ -315,7 +315,7 @@ class Lowering:
         for operand in operands[1:]:
             other = self.value(operand)
             bounds = _unclipped(operator, bounds, self._int_bounds(operand))
-            fits = INT_MIN <= bounds[0] and bounds[1] <= INT_MAX
+            fits = bounds[0] >= INT_MIN and bounds[1] <= INT_MAX
             result = self._int_step(operator, result, other, fits)
             bounds = max(bounds[0], INT_MIN), min(bounds[1], INT_MAX)
         return result
@@ -474,9 +474,7 @@ class Lowering:
         fn.fail_if(fn.op(f"fcmp uge double {size}, 0x7FF0000000000000"))
 
 
-def _unclipped(
-    operator: str, left: tuple[int, int], right: tuple[int, int]
-) -> tuple[int, int]:
+def _unclipped(operator: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
     """Exact bounds of a sum, difference or product of ints."""
     if operator == "+":
         return left[0] + right[0], left[1] + right[1]

@@ -77,6 +77,13 @@ class Blocks:
         self._offset, self._scale = (np.ascontiguousarray(part) for part in scaling)
         self._evaluator = task.evaluator(list(plan.expressions)) if expressions else None
         self.blocks = np.zeros((count, c.SIZE), np.int64)
+        self._fill_blocks(count, expressions)
+        self._capacity = 0
+        self.grow_rows()
+
+    def _fill_blocks(self, count: int, expressions: int) -> None:
+        """Write addresses and sizes into the blocks; rows follow in `grow_rows`."""
+        task, engine = self.task, self.task.engine
         own = (
             (c.STATE, self.words),
             (c.RANDOM, self.randoms),
@@ -96,7 +103,7 @@ class Blocks:
             c.ACTIONS: task.num_actions,
             c.GRANULARITY: task.granularity,
             c.FLOATING: int(task.dtype.kind == "f"),
-            c.DOUBLE: int(np.dtype(dtype) == np.float64),
+            c.DOUBLE: int(self.observations.dtype == np.float64),
             c.OFFSET: self._offset.ctypes.data if scaled else 0,
             c.SCALE: self._scale.ctypes.data if scaled else 0,
             c.EXPRESSIONS: expressions,
@@ -111,8 +118,6 @@ class Blocks:
         }
         for place, value in shared.items():
             self.blocks[:, place] = value
-        self._capacity = 0
-        self.grow_rows()
 
     def grow_rows(self) -> None:
         """Make the shared row buffers larger (after a kernel returned `NO_ROWS`)."""

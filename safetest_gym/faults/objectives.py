@@ -142,22 +142,24 @@ class StepCost(Objective):
     """[D] Def. 2: cost of reaching the goal, in the worst case; infinite if it may not be.
 
     Args:
-        cost: expression for the cost of the step that led into a state, never negative;
-            by default every step costs 1. Models of the policy-safety papers have costs in a
-            variable (``step_cost``).
+        cost: expression for the cost of the step that led into a state, never negative; by
+            default minus the property's step-reward, or 1 if it has none.
     """
 
     minimize = True
     worst, best = math.inf, 0.0
 
     def __init__(self, task: Task, cost: str | None = None) -> None:
-        self._evaluator = None if cost is None else task.evaluator([cost])
+        reward = task.property.step_reward
+        self._factor = -1.0 if cost is None else 1.0
+        given = reward if cost is None else cost
+        self._evaluator = None if given is None else task.evaluator([given])
 
     def costs(self, graph: TaskGraph) -> Reals:
         """Per state, what the step into it costs."""
         if self._evaluator is None:
             return np.ones(graph.size)
-        costs = self._evaluator(graph.words)[:, 0]
+        costs = self._factor * self._evaluator(graph.words)[:, 0]
         if (costs < 0).any():
             state = graph.task.as_dict(graph.vectors(np.flatnonzero(costs < 0)[:1])[0])
             raise ConfigError(f"the cost of a step into {state} is negative")

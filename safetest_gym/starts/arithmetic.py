@@ -227,14 +227,23 @@ def _bounds(symbol: str, operands: Sequence[Number]) -> tuple[float, float]:
 
 
 def _plus(a: float, b: float) -> float:
-    """``a + b``, also for ints beyond the reals."""
-    return a if a in _INFINITE else b if b in _INFINITE else a + b
+    """``a + b``, also for ints beyond the reals; they count as infinite beside a real."""
+    if a in _INFINITE or b in _INFINITE:
+        return a if a in _INFINITE else b
+    try:
+        return a + b
+    except OverflowError:
+        return math.inf if max(a, b, key=abs) > 0 else -math.inf
 
 
 def _times(a: float, b: float) -> float:
     """``a * b``, also for ints beyond the reals; 0 times anything is 0."""
     if a == 0 or b == 0:
         return 0
+    infinite = math.inf if (a > 0) == (b > 0) else -math.inf
     if a in _INFINITE or b in _INFINITE:
-        return math.inf if (a > 0) == (b > 0) else -math.inf
-    return a * b
+        return infinite
+    try:
+        return a * b
+    except OverflowError:
+        return infinite

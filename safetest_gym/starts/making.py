@@ -40,7 +40,7 @@ def default_starts(model: Model, *, satisfies: Satisfies | None = None) -> Start
     """The model's own initial states.
 
     Args:
-        satisfies: a fast test of `default_condition`.
+        satisfies: a fast test of ``model.initial``; all else is fixed before it is asked.
     """
     start = StartCondition(default_condition(model))
     return make_starts(model.variables, start, satisfies=satisfies)

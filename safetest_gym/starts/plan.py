@@ -65,10 +65,12 @@ class Plan:
 
     def count(self) -> int | None:
         """How many states there are; None if infinitely many."""
-        total = 1
         counts = [part.diagram.count for part in self.parts]
         if 0 in counts or self.remainder is FALSE:
             return 0
+        if not self.exact:
+            return None
+        total = 1
         for count in counts:
             if count is None:
                 return None

@@ -45,7 +45,7 @@ def tightened(variables: Sequence[Variable], condition: Expression) -> tuple[For
         formula = Translator(formulas, columns).formula(condition)
         smaller = list(domains)
         for column, intervals in implied(formula, formulas, {}).items():
-            smaller[column] = intersect(domains[column], intervals)
+            smaller[column] = _within(variables[column], intersect(domains[column], intervals))
         if not all(smaller):
             return formulas, FALSE
         if smaller == domains:
@@ -97,6 +97,19 @@ def _decidable(comparison: Comparison, formulas: Formulas) -> bool:
     alone = [side for side in sides if isinstance(side, Column) and side.column == dense[0]]
     others = [side for side in sides if dense[0] not in side.scope]
     return len(dense) == 1 and len(alone) == 1 and len(others) == 1
+
+
+def _within(variable: Variable, intervals: Intervals) -> Intervals:
+    """``intervals``, unbounded where they pass the numbers that a variable can hold."""
+    if not intervals:
+        return intervals
+    least, greatest = _EXTREMES[variable.kind == "real"]
+    ends = list(intervals)
+    if ends[0][0] < least:
+        ends[0] = (-math.inf, ends[0][1])
+    if ends[-1][1] > greatest:
+        ends[-1] = (ends[-1][0], math.inf)
+    return tuple(ends)
 
 
 def _declared(variable: Variable) -> Intervals:

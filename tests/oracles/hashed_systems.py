@@ -103,8 +103,8 @@ def hashed_task(
             "syncs": [{"synchronise": [name], "result": name} for name in names],
         },
     }
-    failing = _op("<", _below(9, 55, "system", "place"), 2)
-    goal = _op("<", _below(9, 77, "system", "place"), 1)
+    failing = _op("<", _below(9, 55, "system", "place"), _op("+", 1, _below(3, 5, "system")))
+    goal = _op("<", _below(9, 77, "system", "place"), _below(3, 6, "system"))
     return load_task(
         document,
         failure={"op": "state-condition", "exp": failing},
@@ -131,11 +131,11 @@ def systems_of(task: Task, states: NDArray[np.int64]) -> list[System]:
     expansion = engine.expand(engine.pack(states))
     places = engine.unpack(expansion.states)[:, 1].tolist()
     numbers = expansion.number.tolist()
-    systems: list[System] = []
+    parts: list[tuple[list[bool], list[bool], list[dict[int, set[int]]]]] = []
     last = -1
     for i, system in enumerate(states[:, 0].tolist()):
         if system != last:
-            systems.append(System([], [], []))
+            parts.append(([], [], []))
             last = system
         actions: dict[int, set[int]] = {}
         first = int(expansion.first[i])
@@ -143,7 +143,6 @@ def systems_of(task: Task, states: NDArray[np.int64]) -> list[System]:
             label = int(np.searchsorted(expansion.ends[i], row - first, side="right"))
             action = {0: numbers[row], 1: label, 2: 0}[task.granularity]
             actions.setdefault(action, set()).add(places[row])
-        systems[-1].failing.append(bool(kinds[i] & 1))  # type: ignore[attr-defined]  # a list
-        systems[-1].goal.append(bool(kinds[i] & 2))  # type: ignore[attr-defined]  # a list
-        systems[-1].actions.append(actions)  # type: ignore[attr-defined]  # a list
-    return systems
+        for values, value in zip(parts[-1], (kinds[i] & 1, kinds[i] & 2, actions), strict=True):
+            values.append(value)  # type: ignore[arg-type]  # each its own kind
+    return [System(*part) for part in parts]

@@ -14,11 +14,8 @@ from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.choose import float64_at, int64_at, uint8_at
 from safetest_gym.engine.kernels.native import call, place
 from safetest_gym.engine.kernels.stepping import (
-
     ERROR,
     FAILING,
-
-
     NO_ROWS_AFTER,
     RUNNING,
     advance,
@@ -95,6 +92,17 @@ def _move(block: Any, action: int, invalid: int) -> int:
     return advance(block, action)
 
 
+@njit(inline="always")
+def _proceed(block: Any, progress: int, entered: int, action: int, invalid: int) -> int:
+    """Finish a move, end an episode that began at its end, or move."""
+    if progress == MOVED:
+        return settle(block)
+    if entered != 0:
+        float64_at(block[c.REWARD])[0] = float64_at(block[c.CONSTANTS])[entered]
+        return entered
+    return _move(block, action, invalid)
+
+
 @njit(cache=True, nogil=True)
 def batch_kernel(
     blocks: Any,
@@ -123,13 +131,7 @@ def batch_kernel(
         settings[4] = i
         block = int64_at(place(blocks, i * blocks.shape[1]))
         if progress[i] != LEFT and not ended[i]:
-            if progress[i] == MOVED:
-                status = settle(block)
-            elif entered[i] != 0:
-                status = entered[i]
-                current[3][i] = float64_at(block[c.CONSTANTS])[status]
-            else:
-                status = _move(block, actions[i], invalid)
+            status = _proceed(block, progress[i], entered[i], actions[i], invalid)
             if status < 0:
                 progress[i] = MOVED if status == NO_ROWS_AFTER else TO_DO
                 return FAILED if status == ERROR else GROW

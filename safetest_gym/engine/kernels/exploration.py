@@ -59,6 +59,28 @@ def _distinct(found: Any, first: int, last: int, stamps: Any, stamp: int) -> int
     return count
 
 
+@njit(inline="always")
+def _count_choices(
+    granularity: int, counters: Any, number: Any, ends: Any, found: Any, stamps: Any, count: int
+) -> None:
+    """Add the choices among ``count`` rows, and the different successors of each."""
+    first = 0
+    label = 0
+    while first < count:
+        last = count
+        if granularity == 0:
+            last = first + 1
+            while last < count and number[last] == number[first]:
+                last += 1
+        elif granularity == 1:
+            while ends[label] <= first:
+                label += 1
+            last = ends[label]
+        counters[CHOICES] += 1
+        counters[TRANSITIONS] += _distinct(found, first, last, stamps, counters[CHOICES])
+        first = last
+
+
 @njit(cache=True, nogil=True)
 def explore_kernel(
     expand: int,
@@ -113,20 +135,6 @@ def explore_kernel(
         counters[GOAL] += (kind >> 1) & 1
         if count == 0:
             counters[DEADLOCKS] += 1
-        first = 0
-        label = 0
-        while first < count:
-            last = count
-            if granularity == 0:
-                last = first + 1
-                while last < count and number[last] == number[first]:
-                    last += 1
-            elif granularity == 1:
-                while ends[label] <= first:
-                    label += 1
-                last = ends[label]
-            counters[CHOICES] += 1
-            counters[TRANSITIONS] += _distinct(found, first, last, stamps, counters[CHOICES])
-            first = last
+        _count_choices(granularity, counters, number, ends, found, stamps, count)
         counters[NEXT] = s + 1
     return DONE

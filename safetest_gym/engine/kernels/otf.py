@@ -233,9 +233,7 @@ def _visit(
 
 
 @njit(forceinline=True)
-def _settle_visited(
-    verdict: Any, head: Any, entries: Any, visited: Any, counters: Any
-) -> None:
+def _settle_visited(verdict: Any, head: Any, entries: Any, visited: Any, counters: Any) -> None:
     """What was visited and not refuted is closed under its actions: it is safe."""
     for i in range(counters[VISITED]):
         s = visited[i]

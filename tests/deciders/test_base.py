@@ -1,0 +1,274 @@
+"""What all deciders share, shown on the default one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from safetest_gym.deciders import Budget, CacheError, Verdict, make_decider
+from safetest_gym.deciders.base import NOT_APPLICABLE
+from safetest_gym.envs.tasks.families import LayeredFamily
+from safetest_gym.errors import ConfigError, OutOfBoundsError
+from safetest_gym.policies import CallablePolicy, Interface, TablePolicy
+from safetest_gym.task import Task, load_task
+from tests.oracles.fixpoint import safe_states
+from tests.oracles.hashed_systems import hashed_task, states_of, systems_of
+
+ANY: Any = None
+
+
+def _layers(layers: int) -> Task:
+    family = LayeredFamily(layers=layers)
+    return load_task(family.model(), failure="layer < 0", start="layer = 0 and side = 0")
+
+
+def test_an_unknown_name_is_answered_with_a_suggestion() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'tarjan'"):
+        make_decider("tarian", _layers(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radius": 1}, "need a policy"),
+        ({"radius": -1}, "whole number or inf"),
+        ({"radius": 0.5}, "whole number or inf"),
+        ({"order": "learn"}, "need a policy"),
+        ({"order": "best"}, "order must be one of"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_decider("otf", _layers(2), **options)
+
+
+def test_a_policy_that_only_python_can_call_is_refused_with_a_radius() -> None:
+    task = _layers(2)
+    policy = CallablePolicy(lambda states, masks: masks.argmax(axis=1), Interface.of(task))
+    with pytest.raises(ConfigError, match="only be called from Python"):
+        make_decider("otf", task, policy=policy, radius=1)
+
+
+def test_a_budget_of_states_ends_with_unknown_and_a_raised_one_goes_on() -> None:
+    task = _layers(20_000)
+    start = task.initial.enumerate(1)[0]
+    decider = make_decider("otf", task, budget=Budget(states=100))
+    assert decider.decide(start) is Verdict.UNKNOWN
+    assert 100 < decider.statistics.states < 110
+    expanded = decider.statistics.expanded
+    assert decider.decide(start) is Verdict.UNKNOWN
+    assert decider.statistics.expanded == expanded
+    decider.budget = Budget(states=40_002)
+    assert decider.decide(start) is Verdict.SAFE
+    assert decider.statistics.expanded == 40_002
+    assert decider.statistics.unknown == 2
+
+
+@pytest.mark.parametrize("budget", [Budget(seconds=1e-9), Budget(megabytes=1.0)])
+def test_budgets_of_time_and_memory_end_with_unknown(budget: Budget) -> None:
+    task = _layers(200_000)
+    start = task.initial.enumerate(1)[0]
+    decider = make_decider("otf", task, budget=budget)
+    assert decider.decide(start) is Verdict.UNKNOWN
+    decider.budget = Budget()
+    assert decider.decide(start) is Verdict.SAFE
+
+
+def test_what_an_unfinished_search_leaves_behind_misleads_no_other_query() -> None:
+    task = hashed_task()
+    states = states_of(range(600))
+    truth = make_decider("otf", task).decide_many(states)
+    decider = make_decider("otf", task)
+    for round_ in range(40):
+        decider.budget = Budget(states=1 + round_ * len(states) // 40)
+        found = decider.decide_many(states[:: round_ + 1])
+        known = found != Verdict.UNKNOWN
+        assert np.array_equal(found[known], truth[:: round_ + 1][known])
+    decider.budget = Budget()
+    assert np.array_equal(decider.decide_many(states), truth)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("inf")])
+def test_a_budget_must_be_positive(value: float) -> None:
+    with pytest.raises(ConfigError, match="seconds of a budget"):
+        Budget(seconds=value)
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("label", "mdp"), ("edge", "mdp"), ("label", "dtmc")])
+def test_safe_actions_are_those_whose_outcomes_are_all_safe(mode: Any, kind: Any) -> None:
+    task = hashed_task(mode=mode, kind=kind)
+    states = states_of(range(200))
+    decider = make_decider("otf", task)
+    rows = iter(states)
+    for system in systems_of(task, states):
+        safe = safe_states(system)
+        for s in system.states:
+            mask = decider.safe_actions(next(rows))
+            assert set(np.flatnonzero(mask)) == {
+                a for a, outcomes in system.actions[s].items() if outcomes <= safe
+            }
+
+
+def test_with_a_radius_an_action_of_one_s_own_uses_up_a_deviation() -> None:
+    task = hashed_task(places=6)
+    states = states_of(range(200), places=6)
+    live = states[task.applicable_many(states).any(axis=1)]
+    chosen = task.applicable_many(live).argmax(axis=1)
+    policy = TablePolicy(live, chosen, Interface.of(task))
+    deciders = [make_decider("otf", task, policy=policy, radius=r) for r in (0, 1)]
+    verdicts = deciders[1].action_verdicts(live)
+    strict = deciders[0].action_verdicts(live)
+    for i, state in enumerate(live):
+        for action, outcomes in task.successors(state):
+            r = int(action == chosen[i])
+            safe = all(deciders[r].decide(o) is Verdict.SAFE for _, o in outcomes)
+            assert (verdicts[i, action] == Verdict.SAFE) == safe
+            if not r:
+                assert strict[i, action] == Verdict.UNSAFE
+
+
+def test_actions_that_the_budget_left_open_are_told_apart_and_not_safe() -> None:
+    task = _layers(1000)
+    decider = make_decider("otf", task, budget=Budget(states=10))
+    start = task.initial.enumerate(1)
+    assert decider.action_verdicts(start).tolist() == [[Verdict.UNKNOWN]]
+    assert not decider.safe_actions(start[0]).any()
+    assert decider.statistics.unknown > 0
+    ferry = hashed_task()
+    dead = states_of(range(50))[~ferry.applicable_many(states_of(range(50))).any(axis=1)]
+    assert (make_decider("otf", ferry).action_verdicts(dead) == NOT_APPLICABLE).all()
+
+
+def test_clearing_forgets_everything() -> None:
+    task = hashed_task()
+    decider = make_decider("otf", task)
+    decider.decide_many(states_of(range(3000)))
+    decider.clear()
+    assert decider.statistics.states == 0
+    assert not decider.space.table.any()
+    assert not decider.verdict.any()
+
+
+def test_facts_stay_true_for_another_policy_and_their_search_is_not_repeated() -> None:
+    task = hashed_task()
+    states = states_of(range(100))
+    live = states[task.applicable_many(states).any(axis=1)]
+    masks = task.applicable_many(live)
+    first = TablePolicy(live, masks.argmax(axis=1), Interface.of(task))
+    last = TablePolicy(live, 2 - masks[:, ::-1].argmax(axis=1), Interface.of(task))
+    decider = make_decider("otf", task, policy=first)
+    truth = decider.decide_many(states)
+    tried = decider.statistics.tried
+    decider.follow(last)
+    assert np.array_equal(decider.decide_many(states), truth)
+    assert decider.statistics.tried == tried
+    bounded = make_decider("otf", task, policy=first, radius=1)
+    bounded.decide_many(live)
+    bounded.follow(last)
+    fresh = make_decider("otf", task, policy=last, radius=1)
+    assert np.array_equal(bounded.decide_many(live), fresh.decide_many(live))
+
+
+def test_saved_facts_answer_without_a_search(tmp_path: Path) -> None:
+    task = hashed_task()
+    states = states_of(range(300))
+    decider = make_decider("otf", task, budget=Budget(states=1000))
+    partly = decider.decide_many(states)
+    decider.save(tmp_path / "facts.npz")
+    other = make_decider("otf", task)
+    assert other.load(tmp_path / "facts.npz") > 0
+    known = partly != Verdict.UNKNOWN
+    assert np.array_equal(other.decide_many(states[known]), partly[known])
+    assert other.statistics.tried == 0
+    assert np.array_equal(other.decide_many(states), make_decider("otf", task).decide_many(states))
+
+
+def test_facts_of_another_task_are_refused(tmp_path: Path) -> None:
+    decider = make_decider("otf", hashed_task())
+    decider.decide_many(states_of(range(10)))
+    decider.save(tmp_path / "facts.npz")
+    other = make_decider("otf", hashed_task(mode="edge"))
+    with pytest.raises(CacheError, match="another task"):
+        other.load(tmp_path / "facts.npz")
+    assert other.statistics.states == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"text"])
+def test_a_broken_file_of_facts_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "facts.npz").write_bytes(content)
+    with pytest.raises(CacheError, match="holds no facts"):
+        make_decider("otf", hashed_task()).load(tmp_path / "facts.npz")
+
+
+def test_facts_about_one_policy_are_not_saved(tmp_path: Path) -> None:
+    task = hashed_task()
+    policy = TablePolicy(states_of([0]), np.zeros(2, np.int64), Interface.of(task))
+    with pytest.raises(ConfigError, match="about one policy"):
+        make_decider("otf", task, policy=policy, radius=1).save(tmp_path / "facts.npz")
+
+
+def _counter(failure: str) -> Task:
+    """Counts up to 5; one more step leaves the bounds; and back to 0 from 2."""
+    steps = {"up": {"op": "+", "left": "n", "right": 1}, "home": 0}
+    edges = [
+        {
+            "location": "l",
+            "action": name,
+            "guard": {"exp": {"op": "≥", "left": "n", "right": 2 if name == "home" else 0}},
+            "destinations": [
+                {"location": "l", "assignments": [{"ref": "n", "value": value}]}
+            ],
+        }
+        for name, value in steps.items()
+    ]
+    kind = {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": 5}
+    document = {
+        "jani-version": 1,
+        "name": "counter",
+        "type": "mdp",
+        "actions": [{"name": name} for name in steps],
+        "variables": [{"name": "n", "type": kind, "initial-value": 0}],
+        "automata": [
+            {
+                "name": "a",
+                "locations": [{"name": "l"}],
+                "initial-locations": ["l"],
+                "edges": edges,
+            }
+        ],
+        "system": {
+            "elements": [{"automaton": "a"}],
+            "syncs": [{"synchronise": [name], "result": name} for name in steps],
+        },
+    }
+    return load_task(document, failure=failure)
+
+
+def test_a_step_out_of_bounds_is_explained_every_time_and_hurts_no_other_query() -> None:
+    decider = make_decider("otf", _counter("n = 0"))
+    for _ in range(2):
+        with pytest.raises(OutOfBoundsError, match="assigns 6 to 'n'"):
+            decider.decide(np.array([3]))
+    assert decider.decide(np.array([0])) is Verdict.UNSAFE
+
+
+def test_a_failure_condition_without_a_value_leaves_no_unjudged_state() -> None:
+    task = _counter("1 / (n - 4) < 0 and n > 1000")
+    decider = make_decider("otf", task)
+    for _ in range(2):
+        with pytest.raises(ArithmeticError):
+            decider.decide(np.array([0]))
+    assert decider.statistics.states == 4
+    assert decider.decide_many(np.zeros((0, 1), np.int64)).shape == (0,)
+
+
+def test_real_valued_tasks_are_decided_or_unknown(data: Path) -> None:
+    task = load_task(data / "glider.jani", failure="height <= 0 and flown < 20")
+    start = task.state({"height": 50.0, "flown": 0.0})
+    small = make_decider("otf", task, budget=Budget(states=3))
+    assert small.decide(start) is Verdict.UNKNOWN
+    small.budget = Budget(states=200_000)
+    assert small.decide(start) is not Verdict.UNKNOWN

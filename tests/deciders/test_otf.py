@@ -1,0 +1,150 @@
+"""The default decider against fixpoints and brute force, on very many random systems."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.errors import PolicyError
+from safetest_gym.policies import Interface, MlpPolicy, TablePolicy
+from safetest_gym.task import Task
+from tests.oracles.fixpoint import System, radius_needed, safe_states
+from tests.oracles.hashed_systems import hashed_task, states_of, systems_of
+from tests.oracles.policies import layer
+
+KINDS: Any = [("label", "mdp"), ("edge", "mdp"), ("label", "dtmc")]
+
+
+def _truth(task: Task, states: NDArray[np.int64]) -> NDArray[np.uint8]:
+    verdicts = []
+    for system in systems_of(task, states):
+        safe = safe_states(system)
+        verdicts += [Verdict.SAFE if s in safe else Verdict.UNSAFE for s in system.states]
+    return np.array(verdicts, np.uint8)
+
+
+def _scores(task: Task) -> MlpPolicy:
+    """A network whose best action depends on the state."""
+    rng = np.random.default_rng(5)
+    size = len(task.actions)
+    weight = np.stack([rng.normal(size=8) * 1e-3, rng.normal(size=8)], axis=1)
+    layers = (layer(weight, rng.normal(size=8), "relu"), layer(rng.normal(size=(size, 8)), [0] * size))
+    return MlpPolicy(layers, Interface.of(task))
+
+
+@pytest.mark.parametrize(("mode", "kind"), KINDS)
+@pytest.mark.parametrize("order", ["app", "rand", "learn"])
+def test_all_states_of_random_systems_are_decided_as_by_the_fixpoint(
+    mode: Any, kind: Any, order: Any
+) -> None:
+    task = hashed_task(mode=mode, kind=kind)
+    states = states_of(range(2000))
+    truth = _truth(task, states)
+    assert 0.2 < np.mean(truth == Verdict.SAFE) < 0.8
+    decider = make_decider("otf", task, policy=_scores(task), order=order)
+    for seed in range(2):
+        shuffled = np.random.default_rng(seed).permutation(len(states))
+        decider.clear()
+        assert np.array_equal(decider.decide_many(states[shuffled]), truth[shuffled])
+
+
+@pytest.mark.parametrize(("mode", "kind"), KINDS)
+def test_a_fresh_cache_gives_the_same_verdicts(mode: Any, kind: Any) -> None:
+    task = hashed_task(mode=mode, kind=kind)
+    states = states_of(range(300))
+    decider = make_decider("otf", task)
+    found = []
+    for state in states:
+        decider.clear()
+        found.append(decider.decide(state))
+    assert np.array_equal(found, _truth(task, states))
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_random_systems_agree_with_the_fixpoint() -> None:
+    for (mode, kind), first in zip(KINDS, (0, 60_000, 90_000), strict=True):
+        last = {0: 60_000, 60_000: 90_000, 90_000: 100_000}[first]
+        task = hashed_task(mode=mode, kind=kind)
+        policy = _scores(task)
+        for begin in range(first, last, 5000):
+            states = states_of(range(begin, begin + 5000))
+            truth = _truth(task, states)
+            for order in ("app", "rand", "learn"):
+                decider = make_decider("otf", task, policy=policy, order=order)  # type: ignore[arg-type]  # a loop over literals
+                assert np.array_equal(decider.decide_many(states), truth)
+            decider = make_decider("otf", task)
+            for state, verdict in zip(states, truth.tolist(), strict=True):
+                decider.clear()
+                assert decider.decide(state) == verdict
+
+
+def _table_policy(
+    task: Task, states: NDArray[np.int64], systems: list[System], seed: int
+) -> tuple[TablePolicy, list[list[int]]]:
+    """A random policy for all these systems, as a table and per system."""
+    rng = np.random.default_rng(seed)
+    rows, chosen, per_system = [], [], []
+    remaining = iter(states)
+    for system in systems:
+        own = []
+        for s in system.states:
+            row = next(remaining)
+            own.append(-1 if system.is_over(s) else int(rng.choice(sorted(system.actions[s]))))
+            if own[-1] >= 0:
+                rows.append(row)
+                chosen.append(own[-1])
+        per_system.append(own)
+    table = TablePolicy(np.array(rows), np.array(chosen), Interface.of(task))
+    return table, per_system
+
+
+@pytest.mark.parametrize("mode", ["label", "edge"])
+@pytest.mark.parametrize("radius", [0, 1, 2, 3])
+def test_finite_radii_agree_with_brute_force_over_all_policies(mode: Any, radius: int) -> None:
+    task = hashed_task(places=6, mode=mode)
+    states = states_of(range(400), places=6)
+    systems = systems_of(task, states)
+    policy, own = _table_policy(task, states, systems, seed=radius)
+    needed = [
+        r for system, actions in zip(systems, own, strict=True) for r in radius_needed(system, actions)
+    ]
+    truth = np.where(np.array(needed) <= radius, Verdict.SAFE, Verdict.UNSAFE)
+    assert any(radius < r < math.inf for r in needed) or radius == 3
+    for order in ("app", "rand"):
+        decider = make_decider("otf", task, policy=policy, radius=radius, order=order)  # type: ignore[arg-type]  # a loop over literals
+        assert np.array_equal(decider.decide_many(states), truth)
+    for state, verdict in zip(states[:200], truth.tolist(), strict=False):
+        decider.clear()
+        assert decider.decide(state) == verdict
+
+
+def test_safe_by_deviating_again_and_again_in_a_cycle_is_not_safe_for_any_radius() -> None:
+    found = False
+    task = hashed_task(places=6)
+    states = states_of(range(400), places=6)
+    systems = systems_of(task, states)
+    policy, own = _table_policy(task, states, systems, seed=1)
+    forever = make_decider("otf", task).decide_many(states)
+    often = make_decider("otf", task, policy=policy, radius=50).decide_many(states)
+    assert set(np.flatnonzero(often == Verdict.SAFE)) < set(np.flatnonzero(forever == Verdict.SAFE))
+    at = 0
+    for system, actions in zip(systems, own, strict=True):
+        for s, r in enumerate(radius_needed(system, actions)):
+            if r == math.inf and s in safe_states(system):
+                assert often[at + s] == Verdict.UNSAFE
+                found = True
+        at += len(system.failing)
+    assert found
+
+
+def test_a_policy_without_an_action_is_an_error_with_a_finite_radius() -> None:
+    task = hashed_task()
+    policy = TablePolicy(np.array([[0, 0]]), np.array([0]), Interface.of(task))
+    decider = make_decider("otf", task, policy=policy, radius=1)
+    with pytest.raises(PolicyError, match="no action in"):
+        decider.decide_many(states_of(range(50)))
