@@ -53,7 +53,7 @@ class BatchStepper:
         was_reset: was the last step the reset of the mode NextStep?
         final_states, final_observations, final_masks: of rows that ended in the last step
             of the mode SameStep.
-        pool, cursor: start states (n, P, V); a reset takes ``pool[i, cursor[i]]`` and moves
+        pool, cursor: packed start states (n, P, W); a reset takes ``pool[i, cursor[i]]`` and moves
             the cursor. Callers fill up so that every cursor is below P before a step.
     """
 
@@ -80,14 +80,13 @@ class BatchStepper:
         self.final_states = np.zeros_like(self.states)
         self.final_observations = np.zeros_like(self.observations)
         self.final_masks = np.zeros_like(self.masks)
-        self.pool = np.zeros((num_envs, settings.pool, task.num_variables), task.dtype)
+        self.pool = np.zeros((num_envs, settings.pool, task.engine.num_words), np.int64)
         self.cursor = np.full(num_envs, settings.pool, np.int64)
         self._entered = np.zeros(num_envs, np.int8)
         self._progress = np.zeros(num_envs, np.int8)
         limit = 2**62 if settings.step_limit is None else settings.step_limit
         autoreset, invalid = _AUTORESET[settings.autoreset], _INVALID[settings.invalid_action]
-        pack = task.engine.address("pack")
-        self._settings = np.array([pack, autoreset, invalid, limit, 0], np.int64)
+        self._settings = np.array([autoreset, invalid, limit, 0], np.int64)
         self._failed: int | None = None
 
     def seed(self, index: int, seed: int) -> None:
@@ -96,19 +95,22 @@ class BatchStepper:
 
     def reset(self, index: int) -> None:
         """Begin an episode at the next start state of the pool."""
-        state = self.pool[index, self.cursor[index]]
+        words = self.pool[index, self.cursor[index]]
         self.cursor[index] += 1
-        self.reset_to(index, state)
+        self._enter(index, words)
 
     def reset_to(self, index: int, state: NDArray[Any]) -> None:
         """Begin an episode at ``state``."""
+        self._enter(index, self._task.engine.pack(np.asarray(state).reshape(1, -1))[0])
+
+    def _enter(self, index: int, words: NDArray[np.int64]) -> None:
         blocks = self._blocks
-        blocks.words[index] = self._task.engine.pack(np.asarray(state).reshape(1, -1))[0]
         address = int(blocks.blocks.ctypes.data) + index * blocks.blocks.strides[0]
-        status = enter_kernel(address)
+        source = int(words.ctypes.data)
+        status = enter_kernel(address, source)
         while status == NO_ROWS:
             blocks.grow_rows()
-            status = enter_kernel(address)
+            status = enter_kernel(address, source)
         if status == ERROR:
             blocks.explain(index)
         self._entered[index] = status
@@ -123,7 +125,7 @@ class BatchStepper:
         if (self.ended & (self.cursor >= self.pool.shape[1])).any():
             return int(np.argmax(self.ended))
         refused = int(
-            k.check_kernel(self.masks, actions, self.ended, self._entered, settings[1], settings[2])
+            k.check_kernel(self.masks, actions, self.ended, self._entered, settings[0], settings[1])
         )
         if refused >= 0:
             return refused
@@ -150,7 +152,7 @@ class BatchStepper:
             if result == k.DONE:
                 return -1
             if result != k.GROW:
-                self._failed = int(settings[4])
+                self._failed = int(settings[3])
                 return self._failed
             self._blocks.grow_rows()
 

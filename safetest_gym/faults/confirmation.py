@@ -73,9 +73,7 @@ def fuzzing_bug_by_policy(
     return worse and _apart(after.policy, before.policy) > bound
 
 
-def fuzzing_bug_by_interval(
-    objective: Objective, after: StateBounds, before: StateBounds
-) -> bool:
+def fuzzing_bug_by_interval(objective: Objective, after: StateBounds, before: StateBounds) -> bool:
     """[F] Prop. 9, [D] Prop. 11: the optimum surely improved, the policy not as much."""
     if not objective.better(after.pessimistic, before.optimistic):
         return False

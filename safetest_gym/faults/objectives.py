@@ -155,6 +155,10 @@ class StepCost(Objective):
         given = reward if cost is None else cost
         self._evaluator = None if given is None else task.evaluator([given])
 
+    def share_costs(self, other: StepCost) -> None:
+        """Count steps as another objective does."""
+        self._factor, self._evaluator = other._factor, other._evaluator
+
     def costs(self, graph: TaskGraph) -> Reals:
         """Per state, what the step into it costs."""
         if self._evaluator is None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.engine.kernels.intern import intern_rows_kernel, rehash_kernel
 from safetest_gym.engine.native import Expansion
 from safetest_gym.errors import ConfigError
 from safetest_gym.fuzzing import PolicyGraph
+from safetest_gym.fuzzing.interner import Interner
 from safetest_gym.policies import Policy
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class TaskGraph:
             raise ConfigError("a depth needs a policy to follow beyond it")
         self.task = task
         self.policy = None if policy is None else PolicyGraph(task, policy)
-        self._interner = _Interner(task.engine.num_words)
+        self._interner = Interner(task.engine.num_words)
         self.roots = self._interner.add(task.engine.pack(roots))
         self._parts: list[tuple[Ints, Ints, Ints, Ints, Reals]] = []
         self._explore(limit, depth)
@@ -175,30 +175,6 @@ class Part:
             return per_choice[:0]
         result: NDArray[Any] = reduce.reduceat(per_choice, self._choices)
         return result
-
-
-class _Interner:
-    """Numbers of packed states."""
-
-    def __init__(self, width: int) -> None:
-        self.known = 0
-        self.states = np.empty((1024, width), np.int64)
-        self._table = np.zeros(2048, np.int64)
-
-    def add(self, rows: Ints) -> Ints:
-        rows = np.ascontiguousarray(rows)
-        needed = self.known + len(rows)
-        if needed > len(self.states):
-            grown = np.empty((2 * needed, self.states.shape[1]), np.int64)
-            grown[: self.known] = self.states[: self.known]
-            self.states = grown
-            self._table = np.zeros(1 << (2 * len(grown)).bit_length(), np.int64)
-            rehash_kernel(self.states, self._table, self.known)
-        found = np.empty(len(rows), np.int64)
-        self.known = intern_rows_kernel(
-            self.states, self._table, self.known, rows, len(rows), found
-        )
-        return found
 
 
 def _choices(task: Task, expansion: Expansion) -> tuple[Ints, Ints, Ints, Ints, Reals]:

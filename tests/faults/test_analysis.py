@@ -123,9 +123,7 @@ def test_the_first_fault_alone_is_found_with_fewer_questions(
 ) -> None:
     task, policy, runs = setting(seed)
     whole = find_faults(task, policy, runs, BruteDecider(task), direction=direction)
-    few = find_faults(
-        task, policy, runs, BruteDecider(task), direction=direction, first_only=True
-    )
+    few = find_faults(task, policy, runs, BruteDecider(task), direction=direction, first_only=True)
     place = -1 if direction == "backward" else 0
     assert [s[place:][:1] for s in whole.steps] == list(few.steps)
     assert few.tested <= whole.tested

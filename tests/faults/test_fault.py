@@ -26,8 +26,7 @@ def test_an_outcome_that_does_not_fail_yet_is_told_so() -> None:
     fault = Fault(np.array([2, 3]), right, np.array([3, 3]), (left,))
     text = fault.describe(task)
     assert text == (
-        "x=2, y=3: right can lead to x=3, from where failing cannot surely be avoided; "
-        "left is safe"
+        "x=2, y=3: right can lead to x=3, from where failing cannot surely be avoided; left is safe"
     )
 
 

@@ -20,9 +20,7 @@ Node = tuple[tuple[Any, ...], float]
 class BruteDecider:
     """Greatest set of (state, deviations left) that some action never leaves."""
 
-    def __init__(
-        self, task: Task, policy: Policy | None = None, radius: float = math.inf
-    ) -> None:
+    def __init__(self, task: Task, policy: Policy | None = None, radius: float = math.inf) -> None:
         self.task = task
         self.policy = policy
         self.radius = radius

@@ -12,14 +12,14 @@ from numba import njit
 
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.choose import float64_at, int64_at, uint8_at
-from safetest_gym.engine.kernels.native import call, place
+from safetest_gym.engine.kernels.native import place
 from safetest_gym.engine.kernels.stepping import (
     ERROR,
     FAILING,
     NO_ROWS_AFTER,
     RUNNING,
     advance,
-    look,
+    enter,
     settle,
 )
 
@@ -70,15 +70,6 @@ def check_kernel(
 
 
 @njit(cache=True, nogil=True)
-def _enter(block: Any, pack: int, pool: Any, cursor: Any, i: int) -> int:
-    """Put environment i into its next start state and look around."""
-    row = i * pool.shape[1] + cursor[i]
-    call(pack, (place(pool, row * pool.shape[2]), block[c.STATE]))
-    float64_at(block[c.REWARD])[0] = 0.0
-    return look(block)
-
-
-@njit(cache=True, nogil=True)
 def _move(block: Any, action: int, invalid: int) -> int:
     """Take an action; its outcome, or a negative reason."""
     reward = float64_at(block[c.REWARD])
@@ -120,15 +111,15 @@ def batch_kernel(
             progress.
         finals: observations, states and masks before a reset within the step.
         current: observations, states, masks, and the rewards that blocks write.
-        settings: pack address, autoreset, invalid action, step limit; and a place for the
+        settings: autoreset, invalid action, step limit; and a place for the
             environment that stopped the call.
     """
     outcomes, rewards, steps, ended, entered, was_reset, cursor, progress = per_env
-    pack, autoreset, invalid, limit = settings[0], settings[1], settings[2], settings[3]
+    autoreset, invalid, limit = settings[0], settings[1], settings[2]
     for i in range(actions.shape[0]):
         if progress[i] == STEPPED:
             continue
-        settings[4] = i
+        settings[3] = i
         block = int64_at(place(blocks, i * blocks.shape[1]))
         if progress[i] != LEFT and not ended[i]:
             status = _proceed(block, progress[i], entered[i], actions[i], invalid)
@@ -150,7 +141,7 @@ def batch_kernel(
             finals[0][i, :] = current[0][i, :]
             finals[1][i, :] = current[1][i, :]
             finals[2][i, :] = current[2][i, :]
-        status = _enter(block, pack, pool, cursor, i)
+        status = enter(block, place(pool, (i * pool.shape[1] + cursor[i]) * pool.shape[2]))
         if status < 0:
             progress[i] = LEFT
             return FAILED if status == ERROR else GROW

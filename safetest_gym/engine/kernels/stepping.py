@@ -20,6 +20,7 @@ __all__ = [
     "NO_ROWS",
     "NO_ROWS_AFTER",
     "advance",
+    "enter",
     "enter_kernel",
     "look",
     "pick_kernel",
@@ -152,22 +153,35 @@ def _expand(block: Any) -> int:
 
 @njit(inline="always")
 def _observe(block: Any) -> None:
-    """Unpack the state and write the observation."""
+    """Unpack the state and write the observation.
+
+    Sizes are read once: the compiler cannot know that writing does not change the block.
+    """
     call(block[c.UNPACK], (block[c.STATE], block[c.VALUES]))
     whole = int64_at(block[c.VALUES])
     broken = float64_at(block[c.VALUES])
     single = float32_at(block[c.OBSERVATION])
     double = float64_at(block[c.OBSERVATION])
-    offset = float64_at(block[c.OFFSET])
-    scale = float64_at(block[c.SCALE])
-    for v in range(block[c.VARIABLES]):
-        value = broken[v] if block[c.FLOATING] else float(whole[v])
-        if block[c.OFFSET]:
+    variables, floating, in_double = block[c.VARIABLES], block[c.FLOATING], block[c.DOUBLE]
+    if block[c.OFFSET]:
+        offset = float64_at(block[c.OFFSET])
+        scale = float64_at(block[c.SCALE])
+        for v in range(variables):
+            value = broken[v] if floating else float(whole[v])
             value = (value - offset[v]) * scale[v]
-        if block[c.DOUBLE]:
-            double[v] = value
-        else:
-            single[v] = value
+            if in_double:
+                double[v] = value
+            else:
+                single[v] = value
+    elif in_double:
+        for v in range(variables):
+            double[v] = broken[v] if floating else float(whole[v])
+    elif floating:
+        for v in range(variables):
+            single[v] = broken[v]
+    else:
+        for v in range(variables):
+            single[v] = whole[v]
 
 
 @njit(cache=True, nogil=True)
@@ -266,7 +280,18 @@ def settle_kernel(address: int) -> int:
     return settle(int64_at(address))
 
 
+@njit(inline="always")
+def enter(block: Any, words: int) -> int:
+    """Go to the packed state at the address ``words`` and look around; how it is."""
+    state = int64_at(block[c.STATE])
+    given = int64_at(words)
+    for w in range(block[c.WORDS]):
+        state[w] = given[w]
+    float64_at(block[c.REWARD])[0] = 0.0
+    return look(block)
+
+
 @njit(cache=True, nogil=True)
-def enter_kernel(address: int) -> int:
-    """`look` of the environment whose block is at ``address``."""
-    return look(int64_at(address))
+def enter_kernel(address: int, words: int) -> int:
+    """`enter` of the environment whose block is at ``address``."""
+    return enter(int64_at(address), words)

@@ -1,0 +1,47 @@
+"""Look up and take out states of the table that `kernels.intern` fills."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from safetest_gym.engine.kernels.intern import _spread
+
+__all__ = ["find_kernel", "forget_kernel"]
+
+
+@njit(cache=True, nogil=True)
+def forget_kernel(states: Any, table: Any, first: int, last: int) -> None:
+    """Take out the states ``first : last``, which must be those numbered last.
+
+    States that stay were put in before them, so none of those is behind a slot freed here.
+    """
+    width = states.shape[1]
+    mask = table.shape[0] - 1
+    for s in range(first, last):
+        at = _spread(states, s, width) & mask
+        while table[at] != s + 1:
+            at = (at + 1) & mask
+        table[at] = 0
+
+
+@njit(cache=True, nogil=True)
+def find_kernel(states: Any, table: Any, rows: Any, found: Any) -> None:
+    """found[r]: number of the state in row r, or -1 if it is not known."""
+    width = states.shape[1]
+    mask = table.shape[0] - 1
+    for r in range(rows.shape[0]):
+        at = _spread(rows, r, width) & mask
+        found[r] = -1
+        while table[at] != 0:
+            entry = table[at] - 1
+            same = True
+            for w in range(width):
+                if states[entry, w] != rows[r, w]:
+                    same = False
+                    break
+            if same:
+                found[r] = entry
+                break
+            at = (at + 1) & mask
