@@ -20,15 +20,12 @@ from safetest_gym.envs.observing import make_view
 from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
 from safetest_gym.envs.rewards import plan_reward
 from safetest_gym.envs.shielding import Shield, require_shield, shielded_many
-from safetest_gym.envs.starting import StartStream, chosen_start, derived_seeds
+from safetest_gym.envs.starting import CHUNK, StartStream, chosen_start, derived_seeds
 from safetest_gym.errors import ActionError, ConfigError
 
 __all__ = ["Autoreset", "Batch"]
 
 Autoreset = Literal["NextStep", "SameStep", "Disabled"]
-POOL = 16
-"""Start states per copy that the kernel can draw on before Python fills up again."""
-
 
 class Batch:
     """Copies of one task with their streams, shield and masks.
@@ -51,6 +48,7 @@ class Batch:
         self.view = make_view(self.task, self.options.observation, self.options.observed)
         self.action_space = spaces.Discrete(self.task.num_actions)
         self.shields: list[Shield | None] = [None] * self.num_envs
+        self._shielded = False
         self.last_actions = np.full(self.num_envs, -1, dtype=np.int64)
         self._streams: list[StartStream | None] = [None] * self.num_envs
         self._build_stepper()
@@ -64,7 +62,7 @@ class Batch:
                 autoreset=self.autoreset,
                 invalid_action=self.options.invalid_action,
                 step_limit=self.options.step_limit,
-                pool=POOL,
+                pool=CHUNK,
             ),
             scaling=(self.view.offset, self.view.scale),
             dtype=self.view.space.dtype,
@@ -84,11 +82,12 @@ class Batch:
                 steps, starts = derived_seeds(seeding.np_random(seed)[0])
                 stepper.seed(i, steps)
                 stream = self._streams[i] = StartStream(self.task, starts)
-                stepper.cursor[i] = POOL
+                stepper.cursor[i] = CHUNK
             if options:
                 stepper.reset_to(i, chosen_start(self.task, options))
                 continue
-            self._fill(i, stream)
+            if stepper.cursor[i] == CHUNK:
+                self._fill(i, stream)
             stepper.reset(i)
         self.last_actions[list(which)] = -1
         self._fill_empty()
@@ -96,19 +95,17 @@ class Batch:
             self.view.require_exact(self.stepper.states)
 
     def _fill(self, i: int, stream: StartStream) -> None:
-        """Top up one pool: what is left moves to the front."""
-        stepper = self.stepper
-        used = int(stepper.cursor[i])
-        if used:
-            stepper.pool[i, : POOL - used] = stepper.pool[i, used:].copy()
-            stepper.pool[i, POOL - used :] = stream.take(used)
-            stepper.cursor[i] = 0
+        """Put new start states at the end of an empty pool."""
+        chunk = stream.chunk()
+        first = CHUNK - len(chunk)
+        self.stepper.pool[i, first:] = chunk
+        self.stepper.cursor[i] = first
 
     def _fill_empty(self) -> None:
         """Every copy needs one start state at hand before the next step."""
         cursor = self.stepper.cursor
-        if cursor.max() == POOL:
-            for i in np.flatnonzero(cursor == POOL).tolist():
+        if cursor.max() == CHUNK:
+            for i in np.flatnonzero(cursor == CHUNK).tolist():
                 stream = self._streams[i]
                 if stream is not None:
                     self._fill(i, stream)
@@ -146,13 +143,19 @@ class Batch:
 
     def masks(self) -> NDArray[np.int8]:
         """What every learner sees: applicable and permitted by its shield; fresh (n, A)."""
-        stepper, first = self.stepper, self.shields[0]
-        if all(shield is first for shield in self.shields):
-            return shielded_many(stepper.masks, first, stepper.states)
-        mask: NDArray[np.int8] = np.empty_like(stepper.masks)
-        for i, shield in enumerate(self.shields):
-            row = slice(i, i + 1)
-            mask[row] = shielded_many(stepper.masks[row], shield, stepper.states[row])
+        stepper = self.stepper
+        mask: NDArray[np.int8] = stepper.masks.copy()
+        # Only where an episode is over can it be that nothing is applicable.
+        over = np.flatnonzero(stepper.over)
+        mask[over[~mask[over].any(axis=1)]] = 1
+        if self._shielded:
+            first = self.shields[0]
+            if all(shield is first for shield in self.shields) and first is not None:
+                return shielded_many(stepper.masks, first, stepper.states)
+            for i, shield in enumerate(self.shields):
+                if shield is not None:
+                    row = slice(i, i + 1)
+                    mask[row] = shielded_many(stepper.masks[row], shield, stepper.states[row])
         return mask
 
     def observations(self) -> NDArray[Any]:
@@ -169,6 +172,7 @@ class Batch:
         require_shield(shield)
         for i in which:
             self.shields[i] = shield
+        self._shielded = any(shield is not None for shield in self.shields)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name != "stepper"}

@@ -11,7 +11,7 @@ from typing import Any, cast
 from safetest_gym.envs.jani_env import JaniEnv
 from safetest_gym.envs.options import EnvArguments, Generator
 from safetest_gym.envs.rendering import PICTURES
-from safetest_gym.envs.tasks import TASKS, make_generator
+from safetest_gym.envs.tasks import PRESETS, TASKS, make_generator
 
 __all__ = ["BundledEnv", "split_arguments"]
 
@@ -31,7 +31,8 @@ def split_arguments(name: str, arguments: dict[str, Any]) -> tuple[Generator, En
 
 
 def _picture(name: str) -> str:
-    own = _PICTURES.get(name, TASKS[name])
+    task = PRESETS[name][0] if name in PRESETS else name
+    own = _PICTURES.get(task, TASKS[task])
     return own if own in PICTURES else "table"
 
 

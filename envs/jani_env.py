@@ -42,7 +42,7 @@ Info = dict[str, Any]
 Step = tuple[Observation, float, bool, bool, Info]
 TRAIL = 64
 _RUNNING, _ENDS_AT_ONCE, _OVER = range(3)
-_REBUILT = ("_advance", "_mask", "_observation", "_seen", "_state", "_stepper")
+_REBUILT = ("_take", "_address", "_mask", "_observation", "_seen", "_state", "_stepper")
 
 
 class JaniEnv(gymnasium.Env[Observation, np.int64]):
@@ -98,7 +98,7 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
             scaling=(view.offset, view.scale),
             dtype=view.space.dtype,
         )
-        self._advance = self._stepper.step
+        self._take, self._address = self._stepper.take, self._stepper.address
         self._observation = self._stepper.observation
         self._mask = self._stepper.mask
         self._state = self._stepper.state
@@ -136,8 +136,10 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
             steps, starts = derived_seeds(self.np_random)
             self._stepper.seed(steps)
             self._starts = StartStream(self.task, starts)
-        start = chosen_start(self.task, options) if options else self._starts.take(1)[0]
-        status = self._stepper.reset(start)
+        if options:
+            status = self._stepper.reset(chosen_start(self.task, options))
+        else:
+            status = self._stepper.enter(self._starts.address())
         self._steps = 0
         self._last_action = None
         self._trail.clear()
@@ -156,9 +158,11 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         if self._phase:
             return self._step_ended()
         number = index(action)
-        status = self._advance(number)
+        status = self._take(self._address, number)
         if status < 0:
-            return self._step_refused(number)
+            status = self._stepper.take_again(number, status)
+            if status < 0:
+                return self._step_refused(number)
         self._last_action = number
         self._steps += 1
         info = {

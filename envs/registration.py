@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gymnasium
 
-from safetest_gym.envs.tasks import TASKS
+from safetest_gym.envs.tasks import NAMES
 
 __all__ = ["JANI_ID", "NAMESPACE", "register_envs", "task_id"]
 
@@ -25,7 +25,7 @@ def register_envs() -> None:
     """
     entries: dict[str, tuple[str, str, dict[str, str]]]
     entries = {JANI_ID: ("jani_env:JaniEnv", "vector_env:JaniVectorEnv", {})}
-    for name in TASKS:
+    for name in NAMES:
         entries[task_id(name)] = (
             "bundled:BundledEnv",
             "bundled_vector:BundledVectorEnv",

@@ -60,14 +60,12 @@ def never_empty(mask: Mask) -> Mask:
     return mask
 
 
-def shielded_many(applicable: Mask, shield: Shield | None, states: NDArray[Any]) -> Mask:
+def shielded_many(applicable: Mask, shield: Shield, states: NDArray[Any]) -> Mask:
     """`shielded` for every row: (n, A) and (n, V) -> fresh (n, A)."""
-    mask = applicable.copy()
-    if shield is not None:
-        many = getattr(shield, "mask_many", None)
-        permitted = many(states) if many else [shield.mask(state) for state in states]
-        mask &= np.asarray(permitted, dtype=np.bool_)
-        empty = ~mask.any(axis=1)
-        mask[empty] = applicable[empty]
+    many = getattr(shield, "mask_many", None)
+    permitted = many(states) if many else [shield.mask(state) for state in states]
+    mask = applicable & np.asarray(permitted, dtype=np.bool_)
+    empty = ~mask.any(axis=1)
+    mask[empty] = applicable[empty]
     mask[~mask.any(axis=1)] = 1
     return mask

@@ -23,6 +23,7 @@ Infos = dict[str, Any]
 Step = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
 
 GOAL, FAILING, TRUNCATED = 1, 2, 4
+_PRESENT = ("_state", "_action_mask", "_cost", "_cumulative_cost", "_is_success", "_outcome")
 
 
 class JaniVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
@@ -154,9 +155,9 @@ def _as_infos(
         "cost": cost,
         "cumulative_cost": cost.copy(),
         "is_success": outcomes == GOAL,
-        "outcome": OUTCOME_NAMES[outcomes],
+        "outcome": OUTCOME_NAMES.take(outcomes),
     }
-    return infos | {f"_{name}": present.copy() for name in infos}
+    return infos | dict.fromkeys(_PRESENT, present)
 
 
 def _selected(mask: object, count: int) -> list[int]:

@@ -181,6 +181,11 @@ class Line(ABC):
         """All acc, dec and move edges."""
 
     @property
+    def scenery(self) -> Json:
+        """What a picture shows besides the state: the locations that are really icy."""
+        return {"icy": self._icy_locations}
+
+    @property
     def _parking(self) -> bool:
         return self.variant == "icy_park"
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from safetest_gym.cli.subject import Subject, bundled_name, open_bundled
+
 if TYPE_CHECKING:
     from safetest_gym.task import Task
 
@@ -19,11 +21,19 @@ __all__ = [
     "PropertiesFile",
     "PropertyChoice",
     "join_constants",
+    "open_subject",
     "open_task",
     "read_constants",
 ]
 
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="JANI file.", show_default=False)]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="JANI file, or a bundled task such as safetest/OneWayLine-v0 or OneWayLine.",
+        show_default=False,
+    ),
+]
 PropertiesFile = Annotated[
     Path | None,
     typer.Option("--properties", metavar="FILE", help="JANI file with properties."),
@@ -38,7 +48,11 @@ PropertyChoice = Annotated[
 ]
 Constants = Annotated[
     list[str] | None,
-    typer.Option("--const", metavar="NAME=VALUE", help="Value of an open constant; repeatable."),
+    typer.Option(
+        "--const",
+        metavar="NAME=VALUE",
+        help="Value of an open constant, or of a bundled task's parameter; repeatable.",
+    ),
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else to standard output.")
@@ -107,13 +121,24 @@ def open_task(
     action_mode: Literal["edge", "label"] = "label",
 ) -> Task:
     """Load the task that the options describe."""
+    return open_subject(model, properties, choice, constants, action_mode).task
+
+
+def open_subject(
+    model: Path,
+    properties: Path | None,
+    choice: str | None,
+    constants: Sequence[str] | None,
+    action_mode: Literal["edge", "label"] = "label",
+) -> Subject:
+    """The same with what is known of a bundled task as an environment."""
+    name = bundled_name(model)
+    if name is not None:
+        given = {"properties": properties, "property": choice}
+        arguments = {key: value for key, value in given.items() if value is not None}
+        return open_bundled(name, constants or [], {**arguments, "action_mode": action_mode})
     values = read_constants(constants or [])
     from safetest_gym.task import load_task
 
-    return load_task(
-        model,
-        properties,
-        property=choice,
-        constants=values,
-        action_mode=action_mode,
-    )
+    task = load_task(model, properties, property=choice, constants=values, action_mode=action_mode)
+    return Subject(task)

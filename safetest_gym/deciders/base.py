@@ -15,7 +15,8 @@ An algorithm is a class in `deciders/<name>.py` and a kernel in `engine/kernels/
   from `NO_ROOM` on. ``self.counters`` goes into the kernel: `kernels.search` uses the
   first places, ``_prepare`` may enlarge it.
 - Write nothing into ``verdict`` that is not proved: it stays for later queries, is saved,
-  and survives a budget that runs out, an error and an interrupt at any point.
+  and survives a budget that runs out, an error and an interrupt at any point. Facts must
+  support each other, see `deciders.proving`: certificates are made from them.
 - ``_reset()`` forgets unfinished work (all that is not ``verdict``); with ``_begin`` for
   another root it may be called at any time.
 - A search whose budget ran out and that is asked for the same root again goes on without
@@ -35,10 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.deciders.cache import read_facts, write_facts
+from safetest_gym.deciders.proving import prove
 from safetest_gym.deciders.space import Order, StateSpace
 from safetest_gym.deciders.verdict import Budget, Statistics, Verdict
 from safetest_gym.engine.kernels import search as k
-from safetest_gym.errors import ConfigError, EngineError, PolicyError
+from safetest_gym.errors import ConfigError, EngineError, LimitError, PolicyError
 
 if TYPE_CHECKING:
     from safetest_gym.deciders.certificate import Certificate
@@ -152,24 +154,35 @@ class Decider(ABC):
         With a finite radius, an action that is not the policy's uses up one deviation.
         """
         packed = self.task.engine.pack(states)
+        left = np.full(len(packed), 0 if self.radius == math.inf else int(self.radius))
+        rows, owner, action = self.rows_of(packed, None if self.radius == math.inf else left)
+        verdicts = self._decide_packed(rows)
+        table = np.full((len(packed), self.task.num_actions), NOT_APPLICABLE, np.uint8)
+        table[self.task.applicable_many(states)] = Verdict.UNSAFE
+        table[owner, action] = Verdict.SAFE
+        for verdict in (Verdict.UNKNOWN, Verdict.UNSAFE):
+            such = verdicts == verdict
+            table[owner[such], action[such]] = verdict
+        return table
+
+    def rows_of(
+        self, packed: NDArray[np.int64], left: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Outcomes of states as rows of the space, with index of the state and action.
+
+        Args:
+            left: per state the deviations left, with a finite radius; outcomes of actions
+                that need more are left out.
+        """
         expansion = self.task.engine.expand(packed)
         owner = np.repeat(np.arange(len(packed)), np.diff(expansion.first))
         action = self._action_of_rows(expansion, owner)
-        rows, forbidden = expansion.states, np.zeros(len(owner), np.bool_)
-        if self.radius != math.inf:
-            own = self._policy_actions(packed, owner)
-            left = int(self.radius) - (action != own)
-            forbidden = left < 0
-            rows = np.column_stack([rows, np.maximum(left, 0)])
-        verdicts = self._decide_packed(np.ascontiguousarray(rows))
-        verdicts[forbidden] = Verdict.UNSAFE
-        table = np.full((len(packed), self.task.num_actions), NOT_APPLICABLE, np.uint8)
-        table[owner, action] = Verdict.SAFE
-        unknown = verdicts == Verdict.UNKNOWN
-        table[owner[unknown], action[unknown]] = Verdict.UNKNOWN
-        unsafe = verdicts == Verdict.UNSAFE
-        table[owner[unsafe], action[unsafe]] = Verdict.UNSAFE
-        return table
+        if left is None:
+            return expansion.states, owner, action
+        after = left[owner] - (action != self._policy_actions(packed, owner))
+        allowed = after >= 0
+        rows = np.column_stack([expansion.states, after])[allowed]
+        return np.ascontiguousarray(rows), owner[allowed], action[allowed]
 
     def _action_of_rows(self, expansion: Any, owner: NDArray[np.int64]) -> NDArray[np.int64]:
         if self.task.granularity == 2:
@@ -192,8 +205,15 @@ class Decider(ABC):
         return own[owner]
 
     def certificate(self, state: NDArray[Any]) -> Certificate:
-        """A proof of the verdict of ``state``, for `check_certificate`."""
-        raise ConfigError(f"{self.name} gives no certificates; use the decider otf")
+        """A proof of the verdict of ``state``, for `check_certificate`.
+
+        Raises:
+            LimitError: the budget ended before there was a verdict.
+        """
+        if self.decide(state) is Verdict.UNKNOWN:
+            raise LimitError(f"the budget {self.budget} ended before the state was decided")
+        row = self.space.packed(np.asarray(state).reshape(1, -1))
+        return prove(self, int(self.space.find(row)[0]))
 
     def save(self, path: str | Path) -> None:
         """Write every proved fact to a file."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.actions import APP, LEARN, RAND
-from safetest_gym.engine.kernels.lookup import forget_kernel
+from safetest_gym.engine.kernels.lookup import find_kernel, forget_kernel
 from safetest_gym.engine.kernels.intern import intern_rows_kernel, rehash_kernel
 from safetest_gym.errors import ConfigError
 
@@ -207,6 +207,12 @@ class StateSpace:
         self.known = int(
             intern_rows_kernel(self.states, self.table, self.known, rows, len(rows), found)
         )
+        return found
+
+    def find(self, rows: Words) -> Words:
+        """Numbers of packed rows, -1 for states that are not known."""
+        found = np.empty(len(rows), np.int64)
+        find_kernel(self.states, self.table, np.ascontiguousarray(rows), found)
         return found
 
     def words(self, numbers: Words) -> Words:

@@ -89,6 +89,12 @@ class BatchStepper:
         self._settings = np.array([autoreset, invalid, limit, 0], np.int64)
         self._failed: int | None = None
 
+    @property
+    def over(self) -> NDArray[np.bool_]:
+        """Where nothing can be done any more, because the present state ends the episode."""
+        over: NDArray[np.bool_] = self.ended | (self._entered != 0)
+        return over
+
     def seed(self, index: int, seed: int) -> None:
         """Begin the random stream of one environment."""
         self._blocks.randoms[index] = seed

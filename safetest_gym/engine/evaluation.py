@@ -84,9 +84,9 @@ def bind(call: Call, parameters: Parameters) -> Parameters:
 
 
 def as_kind(value: Value, kind: Kind) -> Value:
-    """``value`` as a variable or parameter of ``kind`` holds it: 64 bits, finite."""
+    """``value`` as a variable of ``kind`` holds it: 64 bits, finite, no negative zero."""
     if kind == "real":
-        return _as_real(value)
+        return _as_real(value) + 0.0
     if kind == "int":
         return _as_int(value)
     return bool(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -138,7 +139,14 @@ class Blocks:
 
 
 class Stepper:
-    """One environment. ``observation``, ``mask`` and ``state`` are its live buffers.
+    """One environment.
+
+    Attributes:
+        observation, mask, state: its live buffers.
+        take: ``take(address, action)``: a status as of `reset` or a negative number,
+            which `take_again` sorts out. As an attribute, for those who count nanoseconds.
+        address: of this environment's block.
+        constants: the reward plan's, by status.
 
     Args:
         plan: what steps are worth.
@@ -156,8 +164,9 @@ class Stepper:
     ) -> None:
         self._task = task
         self._blocks = Blocks(task, plan, 1, scaling=scaling, dtype=dtype)
-        self._address = int(self._blocks.blocks.ctypes.data)
+        self.address = int(self._blocks.blocks.ctypes.data)
         self._error = False
+        self.take: Callable[[int, int], int] = step_kernel
         self.observation = self._blocks.observations[0]
         self.mask = self._blocks.masks[0]
         self.state = self._blocks.states[0]
@@ -175,34 +184,27 @@ class Stepper:
 
     def reset(self, state: NDArray[Any]) -> int:
         """Go to ``state`` (a vector); 0 running, 1 goal, 2 failing, 3 deadlock."""
-        return self.enter(self._task.engine.pack(np.asarray(state).reshape(1, -1))[0])
+        words = self._task.engine.pack(np.asarray(state).reshape(1, -1))
+        return self.enter(int(words.ctypes.data))
 
-    def enter(self, words: NDArray[np.int64]) -> int:
-        """The same for a packed state."""
-        self._blocks.words[0] = words
-        self._blocks.rewards[0] = 0.0
-        status = enter_kernel(self._address)
+    def enter(self, words: int) -> int:
+        """The same for the packed state at an address."""
+        status: int = enter_kernel(self.address, words)
         while status == NO_ROWS:
             self._blocks.grow_rows()
-            status = enter_kernel(self._address)
+            status = enter_kernel(self.address, words)
         if status == ERROR:
             self._blocks.explain(0)
-        return int(status)
-
-    def step(self, action: int) -> int:
-        """Take ``action``: a status as of `reset`, or -1 if it is not applicable."""
-        status: int = step_kernel(self._address, action)
-        if status < -1:
-            return self._step_again(action, status)
         return status
 
-    def _step_again(self, action: int, status: int) -> int:
+    def take_again(self, action: int, status: int) -> int:
+        """Finish what ``take`` could not: a status, or -1 if ``action`` is not applicable."""
         while status in (NO_ROWS, NO_ROWS_AFTER):
             self._blocks.grow_rows()
             if status == NO_ROWS:
-                status = step_kernel(self._address, action)
+                status = step_kernel(self.address, action)
             else:
-                status = settle_kernel(self._address)
+                status = settle_kernel(self.address)
         if status == ERROR:
             self._error = True
             return -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,7 +201,7 @@ class _Search:
     def first_of_each(self) -> None:
         """Go along each run up to its first fault."""
         offsets = self._runs.offsets.tolist()
-        for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+        for first, last in itertools.pairwise(offsets):
             steps = range(last - 1, first - 1, -1) if self._backward else range(first, last)
             self._judge(np.array([first]))
             kept = self._bad[first]

@@ -70,7 +70,8 @@ class ImprovementOracle:
             return None
         following = dict(zip(own.owner.tolist(), own.target.tolist(), strict=True))
         doing = dict(zip(own.owner.tolist(), own.action.tolist(), strict=True))
-        here, actions = int(own.roots[0]), []
+        here = int(own.roots[0])
+        actions: list[int] = []
         while here in following and len(actions) < own.size:
             actions.append(doing[here])
             here = following[here]

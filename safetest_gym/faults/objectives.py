@@ -104,7 +104,8 @@ class Objective(ABC):
         return bounds
 
     def _pick(self, part: Part, per_choice: Reals) -> Reals:
-        return part.best(np.minimum if self.minimize else np.maximum, per_choice)
+        best: Reals = part.best(np.minimum if self.minimize else np.maximum, per_choice)
+        return best
 
 
 class Safety(Objective):
@@ -114,7 +115,7 @@ class Safety(Objective):
     worst, best = 1.0, 0.0
 
     def final(self, graph: TaskGraph) -> Reals:
-        return (graph.kind & 1).astype(np.float64)
+        return graph.failures()
 
     def backup(self, part: Part, values: Reals) -> Reals:
         return self._pick(part, part.outcomes(np.maximum, values))
@@ -130,7 +131,7 @@ class GoalReaching(Objective):
     worst, best = 0.0, 1.0
 
     def final(self, graph: TaskGraph) -> Reals:
-        return (graph.kind == 2).astype(np.float64)
+        return graph.goals()
 
     def backup(self, part: Part, values: Reals) -> Reals:
         least = part.outcomes(np.minimum, values)
@@ -199,7 +200,7 @@ class FailureAvoidance(_Bounded):
     worst, best = 1.0, 0.0
 
     def final(self, graph: TaskGraph) -> Reals:
-        return (graph.kind & 1).astype(np.float64)
+        return graph.failures()
 
     def backup(self, part: Part, values: Reals) -> Reals:
         return self._pick(part, part.outcomes(np.maximum, values))

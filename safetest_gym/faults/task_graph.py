@@ -116,6 +116,15 @@ class TaskGraph:
             self.kind = np.concatenate([self.kind, rest])
         self.open = (np.arange(len(self.words)) >= self._expanded) & (self.kind == 0)
 
+    def goals(self) -> Reals:
+        """Per state, 1 if runs end there in a goal, else 0."""
+        reached: Reals = (self.kind == 2).astype(np.float64)
+        return reached
+
+    def failures(self) -> Reals:
+        """Per state, 1 if it is failing, else 0."""
+        return (self.kind & 1).astype(np.float64)
+
     def all_choices(self) -> Part:
         """Everything that can be done."""
         return Part(self, np.arange(len(self.owner)))

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.engine.kernels import context as c
-from safetest_gym.engine.kernels.intern import rehash_kernel
 from safetest_gym.engine.kernels.fuzz_graph import (
     BAD,
     CALLS,
@@ -28,6 +27,7 @@ from safetest_gym.engine.kernels.fuzz_graph import (
     expand_all_kernel,
     intern_kernel,
 )
+from safetest_gym.engine.kernels.intern import rehash_kernel
 from safetest_gym.engine.native import Evaluator
 from safetest_gym.errors import ActionError, ConfigError, EngineError
 from safetest_gym.policies import Policy

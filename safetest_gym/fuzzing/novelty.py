@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.errors import ConfigError
+from safetest_gym.fuzzing.seeding import stir
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task
@@ -74,13 +75,14 @@ class NoveltyTable:
         if self._real.any():
             binned = np.floor((values - self._lower) / self._width)
             values = np.where(self._real, binned, values)
-        bits = values.astype(np.int64).view(np.uint64)
-        found = []
         with np.errstate(over="ignore"):
+            bits: NDArray[np.uint64] = values.astype(np.int64).view(np.uint64)
+            numbers = np.arange(1, len(bits) + 1, dtype=np.uint64)
+            single = stir(stir(bits + _MIX) + numbers)
+            found = []
             for places in self._places:
-                code = np.zeros(len(places), np.uint64)
+                code: NDArray[np.uint64] = np.zeros(len(places), np.uint64)
                 for column in places.T:
-                    code = (code ^ bits[column]) * _MIX + column.astype(np.uint64)
-                    code ^= code >> np.uint64(29)
+                    code = stir(code * _MIX + single[column])
                 found.append(code)
         return found

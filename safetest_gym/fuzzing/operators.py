@@ -82,9 +82,8 @@ class Reached:
 
     def number(self, state: NDArray[Any]) -> int:
         """The state's number, or -1 if it was not reached."""
-        before = self._interner.known
         number = int(self._interner.add(self.task.engine.pack(state.reshape(1, -1)))[0])
-        return number if number < len(self.words) <= before else -1
+        return number if number < len(self.words) else -1
 
     def predecessors(self, number: int) -> NDArray[np.int64]:
         """Different states with a step into this one."""

@@ -98,7 +98,8 @@ class PoolFuzzer:
     def _is_over(self, states: NDArray[Any]) -> NDArray[np.bool_]:
         kind = self._task.classify(states)
         stuck = ~self._task.applicable_many(states).any(axis=1)
-        return ((kind & 1) != 0) | (stuck & (kind == 0))
+        over: NDArray[np.bool_] = ((kind & 1) != 0) | (stuck & (kind == 0))
+        return over
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[TestState]:
         """Grow a pool; shorter than asked if time or walks are over.

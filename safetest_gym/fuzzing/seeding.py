@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from safetest_gym.task import Task
 
-__all__ = ["StartBlocks", "streams"]
+__all__ = ["StartBlocks", "stir", "streams"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _BLOCK = 256
@@ -19,12 +19,13 @@ _BLOCK = 256
 def streams(seed: int, indices: NDArray[np.int64]) -> NDArray[np.int64]:
     """The random stream of each run, as the counter that its numbers begin with."""
     with np.errstate(over="ignore"):
-        base = _stir(np.array([seed % 2**64], np.uint64) + _GOLDEN)
-        mixed = _stir(base ^ _stir(indices.astype(np.uint64) * _GOLDEN + np.uint64(1)))
+        base = stir(np.array([seed % 2**64], np.uint64) + _GOLDEN)
+        mixed = stir(base ^ stir(indices.astype(np.uint64) * _GOLDEN + np.uint64(1)))
     return mixed.view(np.int64)
 
 
-def _stir(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def stir(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix 64 bits so that every bit counts (splitmix64); overflow is meant."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

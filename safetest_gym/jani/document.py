@@ -82,6 +82,8 @@ def _read_bytes(name: str) -> bytes:
         if path.exists() and not path.is_file():
             raise JaniError("this is not a regular file", source=name)
         return path.read_bytes()
+    except JaniError:
+        raise
     except FileNotFoundError:
         raise JaniError("no such file", source=name, hint=_similar_file(name)) from None
     except (OSError, ValueError) as error:

@@ -128,6 +128,20 @@ class Evaluation:
         lines.append(f"  {never:<20} {self.never_arrives_rate}")
         return "\n".join(lines)
 
+    def as_json(self) -> dict[str, Any]:
+        """The same for machines: fractions, each with the ends of its interval."""
+        return {
+            "starts": len(self.starts),
+            "all_starts": self.all_starts,
+            "runs": int(self.counts.sum()),
+            "mean_steps": self.mean_steps,
+            "ends": {end: self.end_rate(end).as_json() for end in ENDS},
+            "unsafe": self.unsafe_rate.as_json(),
+            "never_arrives": self.never_arrives_rate.as_json(),
+            "exact_starts": int(self.exact.sum()),
+            "states_exhausted": self.num_states,
+        }
+
     def _how(self) -> str:
         exact = int(self.exact.sum())
         if exact == len(self.exact):

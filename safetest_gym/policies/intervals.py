@@ -17,6 +17,10 @@ class Rate:
     low: float
     high: float
 
+    def as_json(self) -> dict[str, float]:
+        """Plain data."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
     def __str__(self) -> str:
         if self.low == self.high:
             return f"{100 * self.value:.1f} %"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator
-from typing import Literal, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from safetest_gym.engine import machine
 from safetest_gym.engine.interpreter import STEP, Interpreter, State
 from safetest_gym.errors import EvaluationError, JaniError
 from safetest_gym.jani import read_condition, read_model
@@ -27,28 +26,31 @@ from tests.oracles.random_models import (
     WILD_REAL,
     Profile,
     RandomModel,
+    random_examples,
     random_models,
 )
+from tests.oracles.small_models import (
+    UNDEFINED,
+    assign,
+    automaton,
+    binary,
+    bounded,
+    destination,
+    edge,
+    interpreter,
+    less,
+    plus,
+    single,
+)
+
+pytestmark = pytest.mark.usefixtures("own_code_cache")
 
 Answer = TypeVar("Answer")
+Json = Any
 Mode = Literal["label", "edge"]
 
 ERROR = "error"
 MAX_STATES = 25
-
-
-def random_examples(number: int) -> settings:
-    """Hypothesis settings for whole models, which are large and slow as examples go."""
-    return settings(max_examples=number, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the code of random models out of the user's cache."""
-    directory = tmp_path_factory.mktemp("code")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "cache_directory", lambda: directory)
-        yield
 
 
 def answer(question: Callable[[], Answer]) -> Answer | str:
@@ -176,6 +178,79 @@ def arbitrary_value(variable: Variable, rng: random.Random) -> Value:
     if variable.kind == "real":
         return rng.choice((float(lower), float(upper), rng.uniform(lower, upper)))
     return rng.randint(int(lower), int(upper))
+
+
+X, Y = bounded("x", 5), bounded("y", 5)
+T = {"name": "t", "type": "int", "transient": True, "initial-value": 0}
+R = {"name": "r", "type": "real", "initial-value": 0}
+
+
+def assigning(name: str, value: Json, index: int = 0, guard: Json = True) -> Json:
+    """An edge with one assignment."""
+    return edge(destination(assign(name, value, index)), guard=guard)
+
+
+def pair(variables: list[Json], first: Json, second: Json) -> Interpreter:
+    """Two automata with one edge each, which happen together."""
+    return interpreter(variables, [automaton("A", first), automaton("B", second)])
+
+
+SMALL = {
+    "a guard without value beside a false one, combined through indices": pair(
+        [X, Y], assigning("x", "y", 1, less("y", 0)), assigning("y", 3, 0, UNDEFINED)
+    ),
+    "probabilities that sum to 1 only as a product": pair(
+        [X, Y],
+        edge(destination(assign("x", "y", 1), probability=binary("/", plus(1, "x"), 2))),
+        edge(
+            destination(assign("y", 3, 0), probability=plus(1, "x")),
+            destination(assign("y", 2, 0), probability=binary("-", 1, "x")),
+        ),
+    ),
+    "probabilities that are constant within the bounds, but sum to 0.5": single(
+        [X],
+        edge(
+            destination(probability={"op": "ite", "if": less("x", 9), "then": 0, "else": 0.5}),
+            destination(probability=0.5),
+        ),
+    ),
+    "a probability beyond 1 that is constant within the bounds": single(
+        [X],
+        edge(
+            destination(probability={"op": "ite", "if": less("x", 9), "then": 1.5, "else": 0}),
+            destination(probability={"op": "ite", "if": less("x", 9), "then": -0.5, "else": 1}),
+        ),
+    ),
+    "one assigns what the variable has, the other something else": pair(
+        [X], assigning("x", "x"), assigning("x", 2)
+    ),
+    "a reward on which the participants disagree": pair(
+        [X, T], assigning("t", 1), assigning("t", 2)
+    ),
+    "a reward on which the participants of combined edges disagree": pair(
+        [X, Y, T],
+        edge(destination(assign("t", 1), assign("x", "y", 1))),
+        edge(destination(assign("t", 2), assign("y", 3))),
+    ),
+    "two zeros": pair(
+        [X, R], assigning("r", binary("*", "r", -1.0)), assigning("r", binary("*", "r", 1.0))
+    ),
+    "an edge that takes part in nothing": interpreter(
+        [X],
+        [automaton("A", edge(guard=UNDEFINED, action="b"), edge()), automaton("B", edge())],
+    ),
+    "a branch beyond 64 bits": single(
+        [X], edge(guard=less(0, {"op": "ite", "if": less("x", 2), "then": 10**30, "else": "x"}))
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_small_models_behave_as_the_interpreter_says(case: str) -> None:
+    twin = SMALL[case]
+    task = Task(twin.model, PlanningProperty("none", None, None, None), "edge")
+    for state in states_of(twin):
+        compare_actions(task, twin, state, "edge")
 
 
 modes = st.sampled_from(("label", "edge"))

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import given, reject
 
-from safetest_gym.engine import machine
 from safetest_gym.engine.explore import Explorer
 from safetest_gym.jani import read_model
 from safetest_gym.jani.tree import PlanningProperty
 from safetest_gym.task import Task
 from tests.oracles.exploration import Exploration
-from tests.oracles.random_models import TAME, RandomModel, random_models
+from tests.oracles.random_models import TAME, RandomModel, random_examples, random_models
 from tests.oracles.storm import StormRefusal, explore_with_storm, storm_is_missing
 
-pytestmark = pytest.mark.skipif(storm_is_missing(), reason="stormpy is not installed")
+pytestmark = [
+    pytest.mark.skipif(storm_is_missing(), reason="stormpy is not installed"),
+    pytest.mark.usefixtures("own_code_cache"),
+]
 
 MAX_STATES = 5000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the code of random models out of the user's cache."""
-    directory = tmp_path_factory.mktemp("code")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "cache_directory", lambda: directory)
-        yield
-
-
-def random_examples(number: int) -> settings:
-    """Hypothesis settings for whole models, which are large and slow as examples go."""
-    return settings(max_examples=number, suppress_health_check=list(HealthCheck))
 
 
 def compare_with_storm(model: RandomModel) -> None:

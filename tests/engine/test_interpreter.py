@@ -8,80 +8,22 @@ import pytest
 
 from safetest_gym.engine.interpreter import Interpreter
 from safetest_gym.errors import EvaluationError, LimitError, OutOfBoundsError, StartError
-from safetest_gym.jani import read_condition, read_model
+from safetest_gym.jani import read_condition
+from tests.oracles.small_models import (
+    UNDEFINED,
+    assign,
+    automaton,
+    binary,
+    bounded,
+    destination,
+    edge,
+    interpreter,
+    less,
+    plus,
+    single,
+)
 
 Json = Any
-
-
-def binary(operator: str, left: Json, right: Json) -> Json:
-    return {"op": operator, "left": left, "right": right}
-
-
-def less(left: Json, right: Json) -> Json:
-    return binary("<", left, right)
-
-
-def plus(left: Json, right: Json) -> Json:
-    return binary("+", left, right)
-
-
-UNDEFINED = less(binary("/", 1, "x"), 1)
-
-
-def bounded(name: str, upper: int, initial: int | None = 0, **more: Json) -> Json:
-    type_ = {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": upper}
-    start = {} if initial is None else {"initial-value": initial}
-    return {"name": name, "type": type_, **start, **more}
-
-
-def assign(name: str, value: Json, index: int = 0) -> Json:
-    return {"ref": name, "value": value, "index": index}
-
-
-def destination(*assignments: Json, probability: Json = None, to: str = "l") -> Json:
-    chance = {} if probability is None else {"probability": {"exp": probability}}
-    return {"location": to, "assignments": list(assignments), **chance}
-
-
-def edge(*destinations: Json, action: str | None = "a", guard: Json = True, at: str = "l") -> Json:
-    label = {} if action is None else {"action": action}
-    return {
-        "location": at,
-        "guard": {"exp": guard},
-        "destinations": list(destinations) or [destination()],
-        **label,
-    }
-
-
-def automaton(name: str, *edges: Json, **more: Json) -> Json:
-    places = {"locations": [{"name": "l"}], "initial-locations": ["l"]}
-    return {"name": name, **places, "edges": list(edges), **more}
-
-
-def interpreter(
-    variables: list[Json], automata: list[Json], syncs: list[Json] | None = None, **more: Json
-) -> Interpreter:
-    if syncs is None:
-        syncs = [{"synchronise": [name] * len(automata), "result": name} for name in ("a", "b")]
-    elements = [{"automaton": automaton["name"]} for automaton in automata]
-    document = {
-        "jani-version": 1,
-        "name": "small",
-        "type": "mdp",
-        "features": ["derived-operators"],
-        "actions": [{"name": name} for name in ("a", "b", "both")],
-        "variables": variables,
-        "automata": automata,
-        "system": {"elements": elements, "syncs": syncs},
-        "properties": [],
-        **more,
-    }
-    return Interpreter(read_model(document))
-
-
-def single(variables: list[Json], *edges: Json, **more: Json) -> Interpreter:
-    return interpreter(variables, [automaton("A", *edges)], **more)
-
 
 X = bounded("x", 5)
 Y = bounded("y", 5)
@@ -124,6 +66,11 @@ def test_a_guard_without_value_is_an_error_even_when_no_partner_is_ready() -> No
     automata = [automaton("A", edge(guard=UNDEFINED)), automaton("B", edge(guard=False))]
     with pytest.raises(EvaluationError, match="division by zero"):
         interpreter([X], automata).choices((0,))
+
+
+def test_edges_that_take_part_in_no_synchronisation_do_not_exist() -> None:
+    automata = [automaton("A", edge(guard=UNDEFINED, action="b"), edge()), automaton("B", edge())]
+    assert len(interpreter([X], automata).choices((0,))) == 1
 
 
 def test_the_destinations_of_an_edge_without_ready_partner_are_not_evaluated() -> None:
@@ -195,6 +142,19 @@ def test_participants_may_assign_equal_but_not_different_values_at_one_index() -
         twin.choices((0, 3))
 
 
+def test_participants_may_disagree_on_a_transient_variable_that_nobody_reads_afterwards() -> None:
+    reward = {"name": "t", "type": "int", "transient": True, "initial-value": 0}
+
+    def twin(*later: Json) -> Interpreter:
+        first = edge(destination(assign("t", 1), *later))
+        automata = [automaton("A", first), automaton("B", edge(destination(assign("t", 2))))]
+        return interpreter([X, reward], automata)
+
+    assert twin().choices((0,))[0].outcomes == ((1.0, (0,)),)
+    with pytest.raises(EvaluationError, match="'t' is assigned both 1 and 2"):
+        twin(assign("x", "t", 1)).choices((0,))
+
+
 def test_transient_variables_start_every_transition_at_their_initial_value() -> None:
     transient = {"name": "t", "type": "int", "transient": True, "initial-value": 2}
     steps = destination(assign("x", "t", 0), assign("t", 5, 0), assign("y", "t", 1))
@@ -230,6 +190,12 @@ def test_an_int_assigned_to_a_real_becomes_a_real() -> None:
     twin = single([real], edge(destination(assign("r", 3))))
     assert isinstance(twin.initial_states()[0][0], float)
     assert isinstance(twin.choices((0.0,))[0].outcomes[0][1][0], float)
+
+
+def test_states_have_no_negative_zero() -> None:
+    real = {"name": "r", "type": "real", "initial-value": 0}
+    twin = single([real], edge(destination(assign("r", binary("*", "r", -1.0)))))
+    assert str(twin.choices((0.0,))[0].outcomes[0][1]) == "(0.0,)"
 
 
 def test_an_assigned_int_beyond_64_bits_is_an_error_also_for_unbounded_variables() -> None:

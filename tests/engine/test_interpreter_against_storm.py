@@ -7,24 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, reject, settings
+from hypothesis import assume, given, reject
 
 from safetest_gym.engine.interpreter import Interpreter
 from safetest_gym.jani import read_model, read_properties
 from safetest_gym.jani.tree import PlanningProperty, StartValues, Variable
 from tests.conftest import SHARED
 from tests.oracles.exploration import explore, reachable
-from tests.oracles.random_models import TAME, RandomModel, random_models
+from tests.oracles.random_models import TAME, RandomModel, random_examples, random_models
 from tests.oracles.storm import StormRefusal, Valuation, explore_with_storm, storm_is_missing
 
 Json = Any
 
 needs_storm = pytest.mark.skipif(storm_is_missing(), reason="stormpy is not installed")
-
-
-def random_examples(number: int) -> settings:
-    """Hypothesis settings for whole models, which are large and slow as examples go."""
-    return settings(max_examples=number, suppress_health_check=list(HealthCheck))
 
 
 def compare_with_storm(model: RandomModel) -> None:

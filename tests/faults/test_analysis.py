@@ -187,7 +187,9 @@ def test_a_decider_of_another_radius_is_refused() -> None:
 def test_no_runs_have_no_faults() -> None:
     task, policy, runs = setting(1)
     found: FaultAnalysis = find_faults(task, policy, runs[:0], BruteDecider(task))
-    assert found.faults == () and found.tested == 0 and found.bugs.shape == (0, 1)
+    assert found.faults == ()
+    assert found.tested == 0
+    assert found.bugs.shape == (0, 1)
 
 
 def test_a_single_run_is_analysed_like_many() -> None:

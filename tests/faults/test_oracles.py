@@ -66,8 +66,10 @@ def test_lookahead_finds_bugs_only_and_more_with_more_depth(
     for state, truth in zip(states, perfect, strict=True):
         found, more = shallow.confirm(state), deeper.confirm(state)
         if found is not None:
-            assert truth is not None and found.gap <= truth.gap + 1e-6
-            assert more is not None and more.gap >= found.gap - 1e-6
+            assert truth is not None
+            assert found.gap <= truth.gap + 1e-6
+            assert more is not None
+            assert more.gap >= found.gap - 1e-6
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -77,13 +77,15 @@ def test_runs_follow_the_policy_and_end_for_the_reason_they_give(
         last = states[-1]
         assert (run.end is End.FAILING) == slow.failing(last)
         if run.end is End.GOAL:
-            assert task.is_goal(np.array(last)) and not slow.failing(last)
+            assert task.is_goal(np.array(last))
+            assert not slow.failing(last)
         if run.end is End.DEADLOCK:
             assert slow.action(last) is None
         if run.end is End.LIMIT:
             assert len(run) == 60
         if run.end is End.EXHAUSTED:
-            assert not slow.fails(last) and slow.outcomes(last)
+            assert not slow.fails(last)
+            assert slow.outcomes(last)
         if run.end is End.CYCLE:
             assert len(slow.choices(last, strategy, lookahead)) == 1
 

@@ -111,7 +111,9 @@ class Expressions:
             exponent = self.integer(0) if self._wild and self.chance(30) else self.pick((2, 0, 1))
             return binary("pow", self.integer(0), exponent)
         if shape == "round":
-            names = ("floor", "ceil", "trc") if self._wild else ("floor", "ceil")  # Storm: trc(0.3) = 1
+            names = (
+                ("floor", "ceil", "trc") if self._wild else ("floor", "ceil")
+            )  # Storm: trc(0.3) = 1
             return unary(self.pick(names), self._quotient(depth))
         if shape == "abs":
             return unary(self.pick(("abs", "sgn")), self.integer(depth - 1))
@@ -168,7 +170,9 @@ class Expressions:
         operator = self.pick(("<", "≤", "=", "≠", ">", "≥"))
         if self._reals and self.chance(30):
             return binary(operator, self.real(depth), self.real(depth))
-        right = self.pick((*_HUGE, 10**30)) if self._wild and self.chance(3) else self.integer(depth)
+        right = (
+            self.pick((*_HUGE, 10**30)) if self._wild and self.chance(3) else self.integer(depth)
+        )
         return binary(operator, self.integer(depth), right)
 
     def _quotient(self, depth: int) -> Json:

@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from tests.oracles.random_expressions import (
@@ -24,7 +25,15 @@ from tests.oracles.random_expressions import (
     unary,
 )
 
-__all__ = ["TAME", "WILD", "WILD_REAL", "Profile", "RandomModel", "random_models"]
+__all__ = [
+    "TAME",
+    "WILD",
+    "WILD_REAL",
+    "Profile",
+    "RandomModel",
+    "random_examples",
+    "random_models",
+]
 
 Json = Any
 
@@ -97,6 +106,11 @@ class _Builder:
     def any(self) -> Expressions:
         """A source of choices without names."""
         return self.expressions(Scope())
+
+
+def random_examples(number: int) -> settings:
+    """Hypothesis settings for whole models, which are large and slow as examples go."""
+    return settings(max_examples=number, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -1,0 +1,183 @@
+"""Options and output that the testing commands share."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+import typer
+
+from safetest_gym.cli.options import (
+    AsJson,
+    Constants,
+    ModelFile,
+    PropertiesFile,
+    PropertyChoice,
+    open_task,
+)
+
+if TYPE_CHECKING:
+    from safetest_gym.policies import Policy
+    from safetest_gym.task import Task
+
+__all__ = [
+    "Check",
+    "FuzzOptions",
+    "Mode",
+    "PolicyFile",
+    "Seed",
+    "TestOptions",
+    "exit_if_found",
+    "open_policy",
+    "policy_version",
+    "print_table",
+    "progress_bar",
+    "read_lookahead",
+]
+
+FOUND = 1
+"""Exit code of ``--check``."""
+
+
+PolicyFile = Annotated[
+    Path,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="Policy: .zip (Stable-Baselines3), .nnet, .jani2nnet, .pt, .json, .ubj or .npz.",
+        show_default=False,
+    ),
+]
+
+
+Mode = Annotated[
+    Literal["label", "edge"],
+    typer.Option(help="What an action is: a label with all its enabled edges, or an edge."),
+]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+Check = Annotated[
+    bool, typer.Option("--check", help="Exit with code 1 if something bad was found.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestOptions:
+    """What every command that tests a policy takes."""
+
+    __test__ = False  # not for pytest
+
+    model: ModelFile
+    policy: PolicyFile
+    constants: Constants = None
+    properties: PropertiesFile = None
+    choice: PropertyChoice = None
+    mode: Mode = "label"
+    seed: Seed = 0
+    check: Check = False
+    as_json: AsJson = False
+
+    def open(self) -> tuple[Task, Policy]:
+        """The task, and the policy bound to it."""
+        task = open_task(self.model, self.properties, self.choice, self.constants, self.mode)
+        return task, open_policy(self.policy, task)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FuzzOptions(TestOptions):
+    """What every command that runs policies towards failing states takes."""
+
+    strategy: Annotated[
+        Literal["uniform", "greedy", "weighted"],
+        typer.Option(help="How runs are driven towards failing states."),
+    ] = "greedy"
+    lookahead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|inf", help="Layers a search looks ahead; default inf, 1 for uniform."
+        ),
+    ] = None
+    runs: Annotated[int, typer.Option(min=0, help="Number of runs.")] = 1000
+    max_steps: Annotated[int, typer.Option(min=0, help="Actions after which a run ends.")] = 10_000
+
+    @property
+    def layers(self) -> float:
+        """The lookahead as a number."""
+        return read_lookahead(self.lookahead, self.strategy)
+
+
+class _Advance(Protocol):
+    def __call__(self, done: int, text: str, /) -> None: ...
+
+
+def open_policy(path: Path, task: Task) -> Policy:
+    """Load the policy for the task."""
+    from safetest_gym.policies import load_policy
+
+    return load_policy(path, task)
+
+
+def policy_version(path: Path) -> str:
+    """A name for what the file holds now."""
+    return f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+
+def read_lookahead(text: str | None, strategy: str) -> float:
+    """``inf`` or a number."""
+    if text is None:
+        return 1 if strategy == "uniform" else math.inf
+    if text == "inf":
+        return math.inf
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise typer.BadParameter(f"expected 1, 2, … or inf, got {text!r}", param_hint="--lookahead")
+
+
+def exit_if_found(check: bool, found: bool) -> None:
+    """End with `FOUND` if that was asked for."""
+    if check and found:
+        raise typer.Exit(FOUND)
+
+
+def print_table(title: str, rows: dict[str, Any]) -> None:
+    """Names and values, on standard output."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, value in rows.items():
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+        table.add_row(name.replace("_", " "), text)
+    Console().print(table)
+
+
+@contextmanager
+def progress_bar(total: int) -> Iterator[_Advance]:
+    """A bar on standard error while inside, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+
+    console = Console(stderr=True)
+    bar = Progress(
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("{task.fields[text]}"),
+        Elapsed(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+    def advance(done: int, text: str, /) -> None:
+        bar.update(row, completed=done, text=text)
+
+    with bar:
+        row = bar.add_task("", total=total, text="")
+        yield advance

@@ -1,0 +1,1 @@
+"""Repair: shields (masks), ensembles of trees, last layers of networks."""

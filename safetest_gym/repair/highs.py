@@ -1,0 +1,98 @@
+"""HiGHS as a solver, in this process."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from safetest_gym.repair.solver import Program, Solution
+
+__all__ = ["solve_highs"]
+
+
+def solve_highs(program: Program, time_limit: float, gap: float) -> Solution:
+    """Solve with HiGHS."""
+    import highspy
+
+    _watch_forks()
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("time_limit", max(time_limit, 0.01))
+    solver.setOptionValue("mip_rel_gap", gap)
+    solver.setOptionValue("threads", 1)
+    if program.integer is None:
+        # Otherwise an infeasible program may be found so without a ray that explains it.
+        solver.setOptionValue("presolve", "off")
+    solver.passModel(_model(highspy, program))
+    if program.guess is not None:
+        guess = highspy.HighsSolution()
+        guess.col_value = program.guess.tolist()
+        solver.setSolution(guess)
+    solver.run()
+    return _solution(highspy, solver, program)
+
+
+def _model(highspy: Any, program: Program) -> Any:
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = len(program.cost), len(program.row_lower)
+    model.col_cost_, model.col_lower_ = program.cost, program.lower
+    model.col_upper_ = program.upper
+    model.row_lower_ = program.row_lower
+    model.row_upper_ = np.full(len(program.row_lower), highspy.kHighsInf)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = program.start
+    model.a_matrix_.index_ = program.columns
+    model.a_matrix_.value_ = program.values
+    if program.integer is not None:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[int(flag)] for flag in program.integer]
+    return model
+
+
+def _solution(highspy: Any, solver: Any, program: Program) -> Solution:
+    status, codes, info = solver.getModelStatus(), highspy.HighsModelStatus, solver.getInfo()
+    none = np.zeros(0, np.int64)
+    if status in (codes.kInfeasible, codes.kUnboundedOrInfeasible):
+        rows = none if program.integer is not None else _ray(solver)
+        return Solution(status="infeasible", point=None, bound=np.inf, conflict=rows)
+    optimal = status == codes.kOptimal
+    integer = program.integer is not None
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if integer:
+        bound = float(info.mip_dual_bound)
+    else:
+        bound = float(info.objective_function_value) if optimal else -np.inf
+    point = np.array(solver.getSolution().col_value) if found else None
+    if not optimal:
+        name = "feasible" if found else "unknown"
+        return Solution(status=name, point=point, bound=bound, conflict=none)  # type: ignore[arg-type]  # one of the two
+    return Solution(status="optimal", point=point, bound=bound, conflict=none)
+
+
+def _ray(solver: Any) -> Any:
+    """Rows with a multiplier in the proof of infeasibility."""
+    result = solver.getDualRay()
+    _, has_ray, values = result if len(result) == 3 else (None, False, None)
+    if not has_ray:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.abs(np.asarray(values)) > 1e-9)
+
+
+@cache
+def _watch_forks() -> None:
+    """Warn when this process is forked later: its copy of the solver hangs or lies."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_warn_of_fork)
+
+
+def _warn_of_fork() -> None:
+    warnings.warn(
+        "this process has used HiGHS; its forked children must not solve anything (use the "
+        "'spawn' start method of multiprocessing)",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,206 @@
+"""How fast environments step, one by one and in batches, beside Momba in the same run.
+
+Actions are random applicable ones. Steps count with everything a learner needs: resets,
+observations, rewards, masks; choosing the actions is not counted. For one environment the
+same loop with nothing but the choices is measured as well and taken off.
+
+Run from the checkout: ``python -m tests.benchmarks.speed_envs [single|batch|start]...``;
+needs momba (the extra ``bench``) for the comparison.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import subprocess
+import sys
+import time
+from typing import Any
+
+from tests.benchmarks.harness import Facts, Report, Runner, main, stopwatch
+from tests.benchmarks.peer_momba import step_with_momba
+
+LINE: dict[str, Any] = {"task": "OneWayLine", "parameters": {"packages": 15, "locations": 10}}
+LARGE: dict[str, Any] = {"task": "TwoWayLine", "parameters": {"packages": 15, "locations": 50}}
+"""415 edges."""
+REPEATS = 7
+THROUGH_MAKE, UNWRAPPED, BATCHED = 300_000, 400_000, 5_000_000
+FIRST_STEP = """
+import time
+import gymnasium, safetest_gym
+env = gymnasium.make("safetest/OneWayLine-v0")
+_, info = env.reset(seed=0)
+env.step(int(info["action_mask"].argmax()))
+print(time.process_time())
+"""
+
+
+def step_one(*, task: str, parameters: dict[str, Any], steps: int, unwrapped: bool) -> Facts:
+    """Steps per CPU second of one environment made by ``gym.make``; the best of some runs."""
+    import gymnasium as gym
+
+    import safetest_gym  # noqa: F401 - registers the ids
+
+    env: Any = gym.make(f"safetest/{task}-v0", **parameters)
+    if unwrapped:
+        env = env.unwrapped
+    rates = []
+    for repeat in range(REPEATS):
+        masks: list[bytes] = []
+        env.reset(seed=repeat)
+        full = _walk(env, _numbers(repeat, steps), masks)
+        choosing = _choose(masks, _numbers(repeat, steps))
+        rates.append((steps / (full - choosing), steps / full))
+    rate, with_choices = max(rates)
+    return {"rate": rate, "with_choices": with_choices, "edges": _edges(env)}
+
+
+def _numbers(seed: int, count: int) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.random() for _ in range(count)]
+
+
+def _walk(env: Any, numbers: list[float], masks: list[bytes]) -> float:
+    """Seconds of a random walk; remembers the masks it has seen."""
+    step, reset = env.step, env.reset
+    _, info = reset()
+    before = time.process_time()
+    for number in numbers:
+        mask = info["action_mask"].tobytes()
+        masks.append(mask)
+        _, _, terminated, truncated, info = step(_pick(mask, number))
+        if terminated or truncated:
+            _, info = reset()
+    return time.process_time() - before
+
+
+def _choose(masks: list[bytes], numbers: list[float]) -> float:
+    """Seconds of the same loop without an environment."""
+    before = time.process_time()
+    again: list[bytes] = []
+    for mask, number in zip(masks, numbers, strict=True):
+        again.append(mask)
+        _pick(mask, number)
+    return time.process_time() - before
+
+
+_CHOICES: dict[bytes, list[int]] = {}
+
+
+def _pick(mask: bytes, number: float) -> int:
+    """One of the actions that the mask allows."""
+    allowed = _CHOICES.get(mask)
+    if allowed is None:
+        allowed = _CHOICES[mask] = [action for action, on in enumerate(mask) if on]
+    return allowed[int(number * len(allowed))]
+
+
+def _edges(env: Any) -> int:
+    return sum(len(automaton.edges) for automaton in env.unwrapped.task.model.automata)
+
+
+def step_many(*, task: str, parameters: dict[str, Any], copies: int, rounds: int) -> Facts:
+    """Steps per CPU second of a native vector environment, drawing start states included."""
+    import gymnasium as gym
+    import numpy as np
+
+    import safetest_gym  # noqa: F401 - registers the ids
+
+    envs = gym.make_vec(f"safetest/{task}-v0", num_envs=copies, **parameters)
+    rng = np.random.default_rng(0)
+    with stopwatch() as starting:
+        _, infos = envs.reset(seed=0)
+    rates = []
+    for repeat in range(REPEATS + 1):
+        seconds = 0.0
+        for _ in range(rounds):
+            mask = infos["action_mask"]
+            actions = (rng.random(mask.shape, dtype=np.float32) * mask).argmax(axis=1)
+            before = time.process_time()
+            _, _, _, _, infos = envs.step(actions)
+            seconds += time.process_time() - before
+        if repeat:  # the first call loads the kernels
+            rates.append(copies * rounds / seconds)
+    return {
+        "rate": max(rates),
+        "overall": len(rates) / sum(1 / rate for rate in rates),
+        "first_reset": starting.seconds,
+    }
+
+
+def _measure_single(runner: Runner, report: Report) -> None:
+    works: tuple[tuple[str, dict[str, Any], int], ...] = (
+        ("one_way_line", LINE, 1),
+        ("415 edges", LARGE, 2),
+    )
+    for name, which, divisor in works:
+        made = runner.run("one", steps=200_000, unwrapped=False, **which)
+        bare = runner.run("one", steps=200_000, unwrapped=True, **which)
+        if made is None or bare is None:
+            raise RuntimeError("stepping did not end within the cap")
+        report.facts[name] = {"gym.make": made, "unwrapped": bare}
+        goals = (("gym.make", made, THROUGH_MAKE), ("unwrapped", bare, UNWRAPPED))
+        for form, facts, target in goals:
+            rate = facts["rate"]
+            text = (
+                f"{rate / 1e3:.0f} k/s ({facts['with_choices'] / 1e3:.0f} k/s with choosing "
+                f"actions), at least {target // divisor // 1000}"
+            )
+            report.add(f"{name}: {form}", text, ratio=rate * divisor / target, target=1)
+        if importlib.util.find_spec("momba") is None:
+            report.add(f"{name}: Momba", "not installed")
+            continue
+        peer = runner.run("momba", steps=3_000, repeats=REPEATS, **which)
+        if peer is None:
+            raise RuntimeError("Momba did not end within the cap")
+        report.facts[name]["momba"] = peer
+        text = f"{made['rate'] / 1e3:.0f} k/s, Momba {peer['rate'] / 1e3:.1f} k/s"
+        report.add(f"{name}: Momba", text, ratio=made["rate"] / peer["rate"], target=12)
+
+
+def _measure_batch(runner: Runner, report: Report) -> None:
+    for name, which in (("one_way_line", LINE), ("415 edges", LARGE)):
+        facts = runner.run("many", copies=1024, rounds=1000, **which)
+        if facts is None:
+            raise RuntimeError("stepping did not end within the cap")
+        report.facts[f"batch {name}"] = facts
+        text = (
+            f"{facts['rate'] / 1e6:.2f} million/s, overall {facts['overall'] / 1e6:.2f}; "
+            f"first reset {facts['first_reset']:.2f} s"
+        )
+        ratio = facts["rate"] / BATCHED
+        target = 1 if which is LINE else None
+        report.add(f"{name}: 1024 copies", text, ratio=ratio, target=target)
+
+
+def _measure_start(runner: Runner, report: Report) -> None:
+    seconds = [float(_first_step()) for _ in range(REPEATS)][1:]  # the first one may compile
+    report.facts["start"] = seconds
+    text = f"{min(seconds):.2f} s CPU from the start of Python to the first step, below 1"
+    report.add("one_way_line: start", text, ratio=1 / min(seconds), target=1)
+
+
+def _first_step() -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_STEP], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+_PARTS = {"single": _measure_single, "batch": _measure_batch, "start": _measure_start}
+
+
+def _plan(runner: Runner, wanted: frozenset[str]) -> Report:
+    report = Report("environments")
+    for name, measure in _PARTS.items():
+        if not wanted or name in wanted:
+            measure(runner, report)
+    return report
+
+
+if __name__ == "__main__":
+    main(
+        "tests.benchmarks.speed_envs",
+        {"one": step_one, "many": step_many, "momba": step_with_momba},
+        _plan,
+    )

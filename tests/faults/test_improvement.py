@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from safetest_gym.engine import machine
+from safetest_gym.errors import ConfigError
+from safetest_gym.faults.improvement import ImprovementOracle, UndoOracle, eliminate_actions
+from safetest_gym.faults.objectives import GoalReaching, Safety, StepCost
+from safetest_gym.faults.oracles import PerfectOracle
+from safetest_gym.policies import Interface, RandomPolicy
+from safetest_gym.task import Task
+from tests.oracles.random_tasks import random_task
+
+SEEDS = range(10)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    directory = tmp_path_factory.mktemp("code")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "cache_directory", lambda: directory)
+        yield
+
+
+def setting(seed: int, outcomes: int = 1) -> tuple[Task, RandomPolicy, Any]:
+    task = random_task(seed, states=12, outcomes=outcomes)
+    return task, RandomPolicy(Interface.of(task), seed), task.initial.enumerate(100)
+
+
+@pytest.mark.parametrize("outcomes", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_improving_with_room_enough_is_perfect(seed: int, outcomes: int) -> None:
+    task, policy, states = setting(seed, outcomes)
+    objective = StepCost(task)
+    perfect = PerfectOracle(task, policy, objective).confirm_all(states)
+    oracle = ImprovementOracle(task, policy, objective)
+    for state, truth in zip(states, perfect, strict=True):
+        found = oracle.confirm(state)
+        assert (found is None) == (truth is None)
+        if found is not None and truth is not None:
+            assert found.policy == truth.policy
+            assert found.gap <= truth.gap
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_small_neighbourhood_finds_bugs_only(seed: int) -> None:
+    task, policy, states = setting(seed)
+    objective = StepCost(task)
+    perfect = PerfectOracle(task, policy, objective).confirm_all(states)
+    oracle = ImprovementOracle(task, policy, objective, neighbourhood=1)
+    for state, truth in zip(states, perfect, strict=True):
+        found = oracle.confirm(state)
+        assert found is None or (truth is not None and found.gap <= truth.gap)
+
+
+def follow(task: Task, state: Any, actions: list[int]) -> Any:
+    for action in actions:
+        (outcomes,) = [o for a, o in task.successors(state) if a == action]
+        state = outcomes[0][1]
+    return state
+
+
+def test_needless_actions_are_left_out() -> None:
+    tried = 0
+    for seed in range(20):
+        task = random_task(seed, states=8, outcomes=1)
+        rng = np.random.default_rng(seed)
+        for start in task.initial.enumerate(100):
+            state, actions = start, []
+            while not task.classify(state.reshape(1, -1))[0] and len(actions) < 15:
+                choices = task.successors(state)
+                if not choices or any(len(o) > 1 for _, o in choices):
+                    break
+                action, outcomes = choices[int(rng.integers(len(choices)))]
+                actions.append(action)
+                state = outcomes[0][1]
+            if task.classify(state.reshape(1, -1))[0] == 2 and len(actions) > 3:
+                kept = eliminate_actions(task, start, actions)
+                tried += len(kept) < len(actions)
+                assert task.is_goal(follow(task, start, kept))
+    assert tried > 5
+
+
+@pytest.mark.parametrize("kind", [GoalReaching, StepCost])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_going_back_confirms_bugs_only(seed: int, kind: Any) -> None:
+    task, policy, states = setting(seed, outcomes=2)
+    objective = GoalReaching() if kind is GoalReaching else StepCost(task)
+    perfect = PerfectOracle(task, policy, objective).confirm_all(states)
+    oracle = UndoOracle(task, policy, objective)
+    for state, truth in zip(states, perfect, strict=True):
+        for origin in states[:6]:
+            found = oracle.confirm(state, origin)
+            assert found is None or (truth is not None and found.gap <= truth.gap)
+
+
+def test_going_back_confirms_something() -> None:
+    found = 0
+    for seed in SEEDS:
+        task, policy, states = setting(seed)
+        for objective in (GoalReaching(), StepCost(task)):
+            oracle = UndoOracle(task, policy, objective)
+            found += sum(oracle.confirm(s, o) is not None for s in states for o in states)
+    assert found > 10
+
+
+def test_without_an_origin_nothing_is_said() -> None:
+    task, policy, states = setting(1)
+    assert UndoOracle(task, policy, GoalReaching()).confirm(states[0]) is None
+
+
+def test_going_back_says_nothing_about_safety() -> None:
+    task, policy, _ = setting(1)
+    with pytest.raises(ConfigError, match="GoalReaching and StepCost"):
+        UndoOracle(task, policy, Safety())
+    assert math.isinf(StepCost(task).worst)
