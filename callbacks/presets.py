@@ -5,7 +5,7 @@ Found by short experiments; `docs/training.md` has the figures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +16,17 @@ from safetest_gym.task import Task
 
 __all__ = ["PRESETS", "Preset", "preset_for"]
 
+Rewards = list[dict[str, Any]]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Preset:
-    """Defaults of a training run; see `TrainConfig` for the meaning of each."""
+    """Defaults of a training run; see `TrainConfig` for the meaning of each.
+
+    Attributes:
+        env: arguments of the training environment.
+        rewards: what to train on, made for a bundled task's generator.
+    """
 
     algo: Algo = "maskable-ppo"
     steps: int = 200_000
@@ -27,31 +34,89 @@ class Preset:
     num_envs: int = 32
     env: Mapping[str, Any] = field(default_factory=dict)
     learner: Mapping[str, Any] = field(default_factory=dict)
+    rewards: Callable[[Any], Rewards] | None = None
+
+    def arguments(self, generator: object) -> dict[str, Any]:
+        """All arguments of the training environment."""
+        return {**self.env, **({"reward": self.rewards(generator)} if self.rewards else {})}
 
 
-def _env(step_limit: int, shaping: float | None = None, **more: Any) -> dict[str, Any]:
-    """Normalised observations, short episodes, and the potential times ``shaping``."""
-    arguments: dict[str, Any] = {"observation": "normalized", "step_limit": step_limit, **more}
-    if shaping is not None:
-        arguments["reward"] = _shaped(shaping)
-    return arguments
+def _ends(goal: float = 1.0, failing: float = -1.0, step: float = 0.0) -> dict[str, Any]:
+    return {"kind": "goal_failure", "goal": goal, "failing": failing, "step": step}
 
 
-def _shaped(scale: float) -> list[dict[str, Any]]:
-    return [{"kind": "goal_failure"}, {"kind": "potential_shaping", "scale": scale}]
+def _potential(scale: float) -> Rewards:
+    """The ends of runs, and the property's goal-potential times ``scale``."""
+    return [_ends(), {"kind": "potential_shaping", "scale": scale}]
+
+
+def _carried(line: Any, scale: float, ends: dict[str, Any]) -> Rewards:
+    """How far the packages have come in all, loaded ones half a place further."""
+    places = [f"{i} * location_load_{i}" for i in range(line.locations)]
+    way = " + ".join([*places, "truck_0 * truck_load_0", "0.5 * truck_load_0"])
+    share = scale / (line.packages * (line.locations - 1))
+    return [ends, {"kind": "expression", "expression": way, "difference": True, "scale": share}]
+
+
+def _slid(puzzle: Any) -> Rewards:
+    """How far the tiles are from home in all, along rows and columns."""
+    ways = []
+    for tile in range(1, puzzle.width * puzzle.height):
+        row, column = divmod(tile - 1, puzzle.width)
+        across, down = f"tile_{tile} % {puzzle.width}", f"floor(tile_{tile} / {puzzle.width})"
+        for place, home in ((across, column), (down, row)):
+            ways.append(f"max({place}, {home}) - min({place}, {home})")
+    way = " + ".join(ways)
+    return [_ends(), {"kind": "expression", "expression": way, "difference": True, "scale": -0.1}]
+
+
+def _gap(_: object) -> Rewards:
+    gap = "lead_position - ego_position"
+    return [_ends(failing=-5.0), {"kind": "expression", "expression": gap, "scale": -0.002}]
+
+
+def _env(step_limit: int, **more: Any) -> dict[str, Any]:
+    return {"observation": "normalized", "step_limit": step_limit, **more}
 
 
 PRESETS: dict[str, Preset] = {
-    "OneWayLine": Preset(steps=400_000, env=_env(150, 0.01)),
+    "Beluga": Preset(steps=400_000, env=_env(150)),
+    "Blocksworld": Preset(steps=400_000, env=_env(100), rewards=lambda _: _potential(0.02)),
+    "BouncingBall": Preset(steps=300_000, env=_env(200)),
+    "CartPole": Preset(steps=300_000, env=_env(200)),
+    "FlappyBird": Preset(steps=200_000, env=_env(100)),
+    "FlightDiversion": Preset(steps=200_000, env=_env(100)),
+    # Positions far along the road say nothing once they are scaled; the speed is enough.
+    "FollowCar": Preset(
+        steps=200_000,
+        env={"observation": "float32", "observed": ["ego_velocity"], "step_limit": 300},
+        rewards=_gap,
+    ),
+    "InvertedPendulum": Preset(steps=300_000, env=_env(200)),
+    "NPuzzle": Preset(steps=400_000, env=_env(150), learner={"gamma": 0.97}, rewards=_slid),
+    "OneWayLine": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.01)),
+    "Rovers": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.02)),
+    "Transport": Preset(
+        steps=400_000,
+        env=_env(400),
+        learner={"gamma": 0.98, "ent_coef": 0.02},
+        rewards=lambda task: _carried(task, 15, _ends(goal=5.0, step=-0.01)),
+    ),
+    "TwoWayLine": Preset(
+        steps=300_000,
+        env=_env(200),
+        rewards=lambda task: _carried(task, 3, _ends(step=-0.002)),
+    ),
 }
+"""By the name of the generator."""
 
 
-def preset_for(task: Task, bundled: str | None, algo: Algo | None = None) -> Preset:
+def preset_for(task: Task, generator: object = None, algo: Algo | None = None) -> Preset:
     """The preset of a bundled task, or one that should do for a model.
 
     With another kind of algorithm than the preset's, its learner's arguments are dropped.
     """
-    preset = PRESETS.get(bundled or "") or _general(task)
+    preset = PRESETS.get(type(generator).__name__) or _general(task)
     if algo is None or algo == preset.algo:
         return preset
     dqn = algo.endswith("dqn")
@@ -70,5 +135,5 @@ def _general(task: Task) -> Preset:
         states = task.initial.sample(256, np.random.default_rng(0))
         values = task.evaluator([potential])(task.engine.pack(states))[:, 0]
         largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-        env["reward"] = _shaped(0.1 / largest if largest else 0.01)
+        env["reward"] = _potential(0.1 / largest if largest else 0.01)
     return Preset(env=env)

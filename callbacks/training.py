@@ -312,7 +312,7 @@ def _new_model(config: TrainConfig, env: SB3VecEnv) -> BaseAlgorithm:
     network = {"net_arch": list(config.net), "activation_fn": torch.nn.ReLU}
     given = {"policy_kwargs": network, "seed": config.seed, "device": "cpu", **options}
     try:
-        return kind("MlpPolicy", env, **given)  # type: ignore[arg-type]  # every algorithm's own
+        return kind("MlpPolicy", env, **given)
     except (TypeError, ValueError, AssertionError) as error:
         raise ConfigError(f"{config.algo} refuses its options {dict(options)}: {error}") from error
 

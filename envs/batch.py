@@ -27,6 +27,7 @@ __all__ = ["Autoreset", "Batch"]
 
 Autoreset = Literal["NextStep", "SameStep", "Disabled"]
 
+
 class Batch:
     """Copies of one task with their streams, shield and masks.
 

@@ -74,27 +74,40 @@ class SB3VecEnv(VecEnv):
         infos: list[dict[str, Any]] = [
             {"TimeLimit.truncated": False, "cost": 0.0} for _ in range(self.num_envs)
         ]
-        for i in np.flatnonzero(dones).tolist():
-            infos[i] = self._final_info(i, int(outcomes[i]), int(lengths[i]))
+        self._add_final_infos(infos, np.flatnonzero(dones), lengths)
         self._returns[dones] = 0
         # SB3 keeps rewards in float32 everywhere.
         rewards = stepper.rewards.astype(np.float32)
         return self._batch.observations(), rewards, dones, infos
 
-    def _final_info(self, i: int, outcome: int, length: int) -> dict[str, Any]:
+    def _add_final_infos(
+        self, infos: list[dict[str, Any]], ended: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> None:
+        if not ended.size:
+            return
         stepper = self._batch.stepper
-        cost = float(outcome == FAILING)
         elapsed = round(time.time() - self._started, 6)
-        return {
-            "terminal_observation": self._batch.view(stepper.final_observations[i]),
-            "TimeLimit.truncated": outcome == TRUNCATED,
-            "state": stepper.final_states[i].copy(),
-            "cost": cost,
-            "cumulative_cost": cost,
-            "is_success": outcome == GOAL,
-            "outcome": OUTCOME_NAMES[outcome],
-            "episode": {"r": float(self._returns[i]), "l": length, "t": elapsed, "cost": cost},
-        }
+        rows = zip(
+            ended.tolist(),
+            stepper.outcomes[ended].tolist(),
+            lengths[ended].tolist(),
+            self._returns[ended].tolist(),
+            self._batch.view(stepper.final_observations[ended]),
+            stepper.final_states[ended],
+            strict=True,
+        )
+        for i, outcome, length, total, observation, state in rows:
+            cost = float(outcome == FAILING)
+            infos[i] = {
+                "terminal_observation": observation,
+                "TimeLimit.truncated": outcome == TRUNCATED,
+                "state": state,
+                "cost": cost,
+                "cumulative_cost": cost,
+                "is_success": outcome == GOAL,
+                "outcome": OUTCOME_NAMES[outcome],
+                "episode": {"r": total, "l": length, "t": elapsed, "cost": cost},
+            }
 
     def close(self) -> None:
         """Nothing is open."""
@@ -125,6 +138,8 @@ class SB3VecEnv(VecEnv):
         **method_kwargs: Any,
     ) -> list[Any]:
         """``action_masks``, ``set_shield`` and ``get_shield`` of single copies."""
+        if method_name == "action_masks" and indices is None:
+            return list(self.action_masks())
         which = self._which(indices)
         if method_name == "action_masks":
             return list(self.action_masks()[which])

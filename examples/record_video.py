@@ -1,37 +1,33 @@
-"""Draw an episode: frames as an animated GIF, which needs nothing but Pillow.
-
-With moviepy installed, ``gymnasium.wrappers.RecordVideo`` writes MP4 files of the same
-frames.
-"""
+"""Record an episode as a video; needs moviepy (``pip install 'safetest-gym[video]'``)."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
-import numpy as np
-from PIL import Image
+from gymnasium.wrappers import RecordVideo
 
 import safetest_gym  # noqa: F401 - registers the ids
 
 
 def main() -> None:
-    env = gym.make("safetest/FlappyBird-v0", render_mode="rgb_array")
-    _, info = env.reset(seed=3)
-    frames = [Image.fromarray(np.asarray(env.render()))]
-    env.action_space.seed(3)
-    for _ in range(40):
-        action = env.action_space.sample(mask=info["action_mask"])
-        _, _, terminated, truncated, info = env.step(action)
-        frames.append(Image.fromarray(np.asarray(env.render())))
-        if terminated or truncated:
-            break
-    env.close()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "episode.gif"
-        frames[0].save(path, save_all=True, append_images=frames[1:], duration=125, loop=0)
-        print(f"{len(frames)} frames, {path.stat().st_size // 1024} KiB, ended: {info['outcome']}")
+        env: gym.Env[Any, Any] = RecordVideo(
+            gym.make("safetest/FlappyBird-v0", render_mode="rgb_array"),
+            f"{folder}/videos",
+            name_prefix="bird",
+        )
+        _, info = env.reset(seed=3)
+        env.action_space.seed(3)
+        while info["outcome"] is None:
+            action = env.action_space.sample(mask=info["action_mask"])
+            *_, info = env.step(action)
+        env.close()  # writes the file
+        for video in Path(folder, "videos").glob("*.mp4"):
+            size = video.stat().st_size // 1024
+            print(f"{video.name}: {size} KiB, the episode ended in {info['outcome']}")
 
 
 if __name__ == "__main__":

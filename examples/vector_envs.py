@@ -16,8 +16,9 @@ def main() -> None:
     random = np.random.default_rng(0)
     ended = 0
     for _ in range(STEPS):
-        # One random applicable action for each: the largest of random numbers over the mask.
-        actions = (random.random(infos["action_mask"].shape) * infos["action_mask"]).argmax(axis=1)
+        # One random applicable action for each: the largest of random numbers above 0.
+        mask = infos["action_mask"]
+        actions = ((1 - random.random(mask.shape)) * mask).argmax(axis=1)
         _, _, terminations, truncations, infos = envs.step(actions)
         ended += int(np.sum(terminations | truncations))
     print(f"{COPIES * STEPS} steps, {ended} episodes")

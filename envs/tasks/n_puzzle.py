@@ -137,6 +137,11 @@ class NPuzzle:
         return range(1, self._cells)
 
     @property
+    def scenery(self) -> Json:
+        """What a picture shows besides the state: the cells that are really forbidden."""
+        return {"forbidden": self._forbidden}
+
+    @property
     def _forbidden(self) -> tuple[tuple[int, int], ...]:
         last = self._cells - 1
         return ((1, last), (last, 0)) if self.forbidden is None else self.forbidden

@@ -107,13 +107,14 @@ def _confirm(options: _Options, oracle: Oracle, pool: list[TestState]) -> list[B
 
 def _oracle(options: _Options, task: Task, policy: Policy) -> Oracle:
     from safetest_gym import faults as f
-    from safetest_gym.deciders import make_decider
+    from safetest_gym.deciders import Budget, make_decider
 
     objective = _objective(options.objective, task)
     if options.oracle == "decider":
         if options.objective != "safety":
             raise typer.BadParameter("the decider tells about safety only", param_hint="--oracle")
-        return f.DeciderOracle(task, policy, make_decider("otf", task), limit=options.limit)
+        decider = make_decider("otf", task, budget=Budget(states=options.limit))
+        return f.DeciderOracle(task, policy, decider, limit=options.limit)
     if options.oracle == "lookahead":
         return f.LookaheadOracle(task, policy, objective, depth=options.depth, limit=options.limit)
     if options.oracle == "undo":

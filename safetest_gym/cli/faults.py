@@ -36,6 +36,9 @@ class AnalysisOptions(FuzzOptions):
     decider: Annotated[
         str, typer.Option(help="Algorithm that decides whether states are safe.")
     ] = "otf"
+    decider_states: Annotated[
+        int, typer.Option(min=1, help="States the decider may know; then runs stay unresolved.")
+    ] = 1_000_000
     radius: Annotated[
         str,
         typer.Option(metavar="N|inf", help="Deviations from the policy that may make it safe."),
@@ -141,6 +144,7 @@ def run_test(options: AnalysisOptions, task: Task, policy: Policy) -> Tally:
         max_steps=options.max_steps,
         seed=options.seed,
         decider=options.decider,
+        decider_states=options.decider_states,
         radius=read_radius(options.radius),
         direction=options.direction,
         first_only=options.first_only,

@@ -25,13 +25,13 @@ class Subject:
     """A task and what belongs to it as an environment.
 
     Attributes:
-        bundled: name of the bundled task, None for a model.
+        generator: of the bundled task, None for a model.
         observed: names of the variables a learner is to see, None for all.
         step_limit: of an episode.
     """
 
     task: Task
-    bundled: str | None = None
+    generator: object = None
     observed: tuple[str, ...] | None = None
     step_limit: int = 1000
 
@@ -57,7 +57,7 @@ def open_bundled(name: str, constants: Sequence[str], arguments: dict[str, Any])
     generator, environment = bundled.split_arguments(name, _read_parameters(constants))
     task, found = options.open_task(generator, {**environment, **arguments})
     observed = None if found.observed is None else tuple(found.observed)
-    return Subject(task, name, observed, found.step_limit)
+    return Subject(task, generator, observed, found.step_limit)
 
 
 def _read_parameters(texts: Sequence[str]) -> dict[str, Any]:

@@ -13,9 +13,18 @@ import typer
 
 from safetest_gym.cli.options import AsJson
 from safetest_gym.cli.reporting import print_json, reports_errors
-from safetest_gym.errors import ConfigError
+from safetest_gym.errors import ConfigError, SafetestError
 
 __all__ = ["tasks"]
+
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "Literal": ((str,), "a word"),
+    "bool": ((bool,), "true or false"),
+    "float": ((float, int), "a number"),
+    "int": ((int,), "a whole number"),
+    "tuple": ((list,), "a JSON list"),
+}
+"""How the types of parameters begin, and what they take from the command line."""
 
 tasks = typer.Typer(help="List the bundled tasks, or write one as JANI.", no_args_is_help=True)
 
@@ -54,10 +63,8 @@ def write(
     Every other option is a parameter of the task, as ``tasks list`` shows them: ``--packages
     20``, ``--icy [2,4]``, ``--variant icy``.
     """
-    bundled: Any = import_module("safetest_gym.envs.tasks")
     name = task.removeprefix("safetest/").removesuffix("-v0")
-    known = _parameters(bundled.make_generator(name, {}))
-    generator = bundled.make_generator(name, _read(name, context.args, known))
+    generator = _generator(name, context.args)
     documents = {
         "model": (folder / f"{generator.name}.jani", generator.model()),
         "properties": (
@@ -77,6 +84,19 @@ def write(
         print(file)
 
 
+def _generator(name: str, arguments: list[str]) -> Any:
+    """The generator with the parameters that the command line gives."""
+    bundled: Any = import_module("safetest_gym.envs.tasks")
+    default = bundled.make_generator(name, {})
+    given = _read(name, arguments, default)
+    try:
+        return bundled.make_generator(name, given)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SafetestError):
+            raise
+        raise ConfigError(f"{name} cannot be made with {given}: {error}") from None
+
+
 def _parameters(generator: Any) -> dict[str, Any]:
     return {field.name: getattr(generator, field.name) for field in fields(generator)}
 
@@ -90,8 +110,9 @@ def _dashed(parameter: str) -> str:
     return parameter.replace("_", "-")
 
 
-def _read(name: str, arguments: list[str], known: dict[str, Any]) -> dict[str, Any]:
+def _read(name: str, arguments: list[str], default: Any) -> dict[str, Any]:
     """Parameters from ``--NAME VALUE`` and ``--NAME=VALUE``; values are JSON or words."""
+    known = {field.name: str(field.type) for field in fields(default)}
     given: dict[str, Any] = {}
     left = list(arguments)
     while left:
@@ -112,29 +133,22 @@ def _read(name: str, arguments: list[str], known: dict[str, Any]) -> dict[str, A
     return given
 
 
-def _value(option: str, text: str, default: Any) -> Any:
-    """The value that ``text`` stands for, of the default's kind."""
+def _value(option: str, text: str, kind: str) -> Any:
+    """The value that ``text`` stands for, of the kind that the generator declares."""
     try:
         value = json.loads(text)
     except ValueError:
         value = text
-    kinds: dict[type, tuple[type, ...]] = {
-        bool: (bool,),
-        int: (int,),
-        float: (float, int),
-        str: (str,),
-        tuple: (list,),
-    }
-    wanted = kinds.get(type(default))
-    wrong = isinstance(value, bool) and type(default) is not bool
-    if wanted is not None and (not isinstance(value, wanted) or wrong):
-        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
-        kind = words.get(type(default), "a JSON list")
-        raise ConfigError(f"{option} must be {kind}, got {text!r}")
+    if value is None and kind.endswith("None"):
+        return None
+    for name, (types, words) in _KINDS.items():
+        right = isinstance(value, types) and isinstance(value, bool) == (name == "bool")
+        if kind.startswith(name) and not right:
+            raise ConfigError(f"{option} must be {words}, got {text!r}")
     return value
 
 
 tasks.command("list")(reports_errors(list_tasks))
-tasks.command(
-    "write", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)(reports_errors(write))
+tasks.command("write", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
+    reports_errors(write)
+)

@@ -98,8 +98,8 @@ def _config(options: _Options, subject: Subject) -> Any:
     """The preset of the task, overridden by what was given."""
     presets: Any = import_module("safetest_gym.callbacks.presets")
     training: Any = import_module("safetest_gym.callbacks.training")
-    preset = presets.preset_for(subject.task, subject.bundled, options.algo)
-    env = {**preset.env, **_read_mapping("--env", options.env)}
+    preset = presets.preset_for(subject.task, subject.generator, options.algo)
+    env = {**preset.arguments(subject.generator), **_read_mapping("--env", options.env)}
     if subject.observed is not None:
         env.setdefault("observed", list(subject.observed))
     return training.TrainConfig(

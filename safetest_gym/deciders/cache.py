@@ -21,9 +21,7 @@ _FORMAT = "safetest-gym facts 1"
 Words = NDArray[np.int64]
 
 
-def write_facts(
-    path: str | Path, task: Task, words: Words, verdicts: NDArray[np.uint8]
-) -> None:
+def write_facts(path: str | Path, task: Task, words: Words, verdicts: NDArray[np.uint8]) -> None:
     """Write packed states (n, W) and their verdicts."""
     with Path(path).open("wb") as file:
         np.savez(

@@ -170,9 +170,7 @@ class _Checker:
         rows = certificate.states.tolist()
         return [
             (self._values(row, number), left)
-            for number, (row, left) in enumerate(
-                zip(rows, certificate.left.tolist(), strict=True)
-            )
+            for number, (row, left) in enumerate(zip(rows, certificate.left.tolist(), strict=True))
         ]
 
     def _values(self, row: list[Any], number: int) -> tuple[Value, ...]:

@@ -152,9 +152,7 @@ def _restrict(result: Json, task: Task, writer: JsonWriter) -> None:
     start = task.property.start
     fixed = _fixed_variables(result, task)
     if isinstance(start, StartValues):
-        condition = disjunction(
-            [_state(values, task, writer, fixed) for values in start.states]
-        )
+        condition = disjunction([_state(values, task, writer, fixed) for values in start.states])
     else:
         assert isinstance(start, StartCondition)
         _require_fixed(start.condition, fixed)
@@ -210,9 +208,12 @@ def _require_fixed(condition: Expression, fixed: dict[Variable, Any]) -> None:
             parts += part.operands
         elif isinstance(part, Operation) and part.operator == "=":
             for left, right in (part.operands, part.operands[::-1]):
-                if isinstance(left, Reference) and isinstance(right, Literal):
-                    if fixed.get(left.variable) == right.value:
-                        asked.add(left.variable)
+                if (
+                    isinstance(left, Reference)
+                    and isinstance(right, Literal)
+                    and fixed.get(left.variable) == right.value
+                ):
+                    asked.add(left.variable)
     for variable in fixed:
         if variable not in asked:
             raise ConfigError(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from safetest_gym.deciders.expression_json import conjunction, disjunction, negation
 from safetest_gym.deciders.exporting import Json, filter_property, new_name, prepare
+from safetest_gym.deciders.expression_json import conjunction, disjunction, negation
 from safetest_gym.errors import ConfigError
 from safetest_gym.jani.depth import deep_recursion
 from safetest_gym.jani.tree import FALSE

@@ -16,7 +16,7 @@ from safetest_gym.engine.kernels.graph import predecessors_kernel, propagate_ker
 from safetest_gym.errors import LimitError
 
 if TYPE_CHECKING:
-    import networkx
+    import networkx  # type: ignore[import-untyped]  # has no stubs
 
     from safetest_gym.task import Task
 
@@ -98,7 +98,9 @@ class ReachabilityGraph:
         import networkx
 
         if self.num_states > MAX_DRAWN:
-            raise LimitError(f"{self.num_states} states are too many to export, at most {MAX_DRAWN}")
+            raise LimitError(
+                f"{self.num_states} states are too many to export, at most {MAX_DRAWN}"
+            )
         graph: networkx.MultiDiGraph[int] = networkx.MultiDiGraph(name=self.task.name)
         names = [variable.name for variable in self.task.variables]
         for s, values in enumerate(self.states.tolist()):
@@ -186,7 +188,5 @@ def unsafety_ranks(
     rank = np.zeros(states, np.int32)
     alive = np.ones(choices, np.uint8)
     work = rank, alive, np.empty(states, np.int32), np.empty(states, np.int32)
-    propagate_kernel(
-        kinds, first_choice, choice_owners(first_choice), first_entry, entries, work
-    )
+    propagate_kernel(kinds, first_choice, choice_owners(first_choice), first_entry, entries, work)
     return rank

@@ -8,7 +8,6 @@ import numpy as np
 
 from safetest_gym.deciders.base import Decider
 from safetest_gym.engine.kernels import otf as k
-from safetest_gym.engine.kernels import search
 
 __all__ = ["OtfDecider"]
 

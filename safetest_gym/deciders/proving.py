@@ -140,7 +140,7 @@ def _ranks(
     decider: Decider, numbers: Numbers, parts: list[tuple[Numbers, Numbers, Numbers]]
 ) -> NDArray[np.int32]:
     """Steps to failing within the region; every action has an unsafe outcome in it."""
-    kinds = decider.task.engine.classify(decider.space.words(numbers)) & 1
+    kinds = decider.task.engine.classify(decider.space.words(numbers)) & np.uint8(1)
     empty = np.zeros(0, np.int64)
     owner, action, target = (
         np.concatenate([empty, *(part[i] for part in parts)]) for i in range(3)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.actions import APP, LEARN, RAND
-from safetest_gym.engine.kernels.lookup import find_kernel, forget_kernel
 from safetest_gym.engine.kernels.intern import intern_rows_kernel, rehash_kernel
+from safetest_gym.engine.kernels.lookup import find_kernel, forget_kernel
 from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:

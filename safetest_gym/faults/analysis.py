@@ -27,6 +27,9 @@ Numbers = NDArray[np.int64]
 
 _UNASKED = 255
 
+_DECIDER_STATES = 5_000_000
+"""Of the default decider, so that tasks with endless states end."""
+
 
 class Decider(Protocol):
     """What fault analysis needs of a decider."""
@@ -123,7 +126,8 @@ def find_faults(
     """All faults on runs of ``policy``, with one cache for all of them.
 
     Args:
-        decider: its cache is used and kept; by default a new one.
+        decider: its cache is used and kept; by default a new one that gives up (UNKNOWN)
+            at five million states.
         direction: in which order the states of a run are decided; backward profits from
             the cache. It decides which fault ``first_only`` means, and nothing else.
         radius: r of r-safety; a decider that is given must have the same.
@@ -152,9 +156,11 @@ def find_faults(
 
 
 def _default_decider(task: Task, policy: Policy, radius: float) -> Decider:
-    from safetest_gym.deciders import make_decider
+    from safetest_gym.deciders import Budget, make_decider
 
-    made: Decider = make_decider("otf", task, policy=policy, radius=radius)
+    finite = policy if radius != math.inf else None
+    budget = Budget(states=_DECIDER_STATES)
+    made: Decider = make_decider("otf", task, policy=finite, radius=radius, budget=budget)
     return made
 
 

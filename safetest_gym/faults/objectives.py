@@ -234,4 +234,5 @@ class SoftGoals(_Bounded):
 
     def backup(self, part: Part, values: Reals) -> Reals:
         later = self._pick(part, part.outcomes(np.minimum, values))
-        return np.maximum(self.final(part.graph)[part.acting], later)
+        best: Reals = np.maximum(self.final(part.graph)[part.acting], later)
+        return best

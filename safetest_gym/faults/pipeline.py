@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from safetest_gym.errors import ConfigError
-from safetest_gym.faults.analysis import Decider, Direction, find_faults
+from safetest_gym.faults.analysis import Direction, find_faults
 from safetest_gym.faults.fault import Fault
 from safetest_gym.faults.store import Chunk, FaultStore
 from safetest_gym.fuzzing import FuzzBudget, Fuzzer, Strategy
@@ -35,7 +35,13 @@ CHUNK = 256
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TestPlan:
-    """What to run and how to analyse it; together with task and policy it decides the result."""
+    """What to run and how to analyse it; together with task and policy it decides the result.
+
+    Attributes:
+        search: states of one continuation search, see `FuzzBudget`.
+        decider_states: states that the decider may know per chunk; what is then still open
+            is reported as unresolved.
+    """
 
     __test__ = False  # not for pytest
 
@@ -46,13 +52,14 @@ class TestPlan:
     search: int = 100_000
     seed: int = 0
     decider: str = "otf"
+    decider_states: int = 1_000_000
     radius: float = math.inf
     direction: Direction = "backward"
     first_only: bool = False
 
     def __post_init__(self) -> None:
-        if self.runs < 0:
-            raise ConfigError(f"runs must not be negative, got {self.runs}")
+        if self.runs < 0 or self.decider_states < 1:
+            raise ConfigError("runs must not be negative, decider_states must be positive")
 
     @property
     def chunks(self) -> int:
@@ -190,7 +197,7 @@ class _Worker:
     """One process's fuzzer and decider, with their caches."""
 
     def __init__(self, task: Task, policy: Policy, plan: TestPlan) -> None:
-        from safetest_gym.deciders import make_decider
+        from safetest_gym.deciders import Budget, make_decider
 
         self.task, self.policy, self.plan = task, policy, plan
         self.fuzzer = Fuzzer(
@@ -203,7 +210,13 @@ class _Worker:
             seed=plan.seed,
         )
         finite = policy if plan.radius != math.inf else None
-        self.decider: Decider = make_decider(plan.decider, task, policy=finite, radius=plan.radius)
+        self.decider = make_decider(
+            plan.decider,
+            task,
+            policy=finite,
+            radius=plan.radius,
+            budget=Budget(states=plan.decider_states),
+        )
 
     def run(self, number: int) -> ChunkResult:
         """Fuzz and analyse one chunk."""
@@ -211,6 +224,7 @@ class _Worker:
         begun = time.process_time()
         runs = self.fuzzer.run(plan.size(number), first=number * CHUNK)
         fuzzed = time.process_time()
+        self.decider.clear()  # so that what a budget leaves open depends on the chunk alone
         found = find_faults(
             self.task,
             self.policy,

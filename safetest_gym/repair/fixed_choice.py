@@ -20,7 +20,7 @@ __all__ = ["Polished", "comparison_program", "polish"]
 _TOLERANCE = 1e-6
 _PROMISING = 0.8
 """A change of one unit pays off from price 1 on; columns below this are left out."""
-_WORTH = 5e-4
+_WORTH = 1e-3
 """Stop when another round lowers the cost by less than this fraction."""
 _PATIENCE = 600.0
 """Seconds for a first solution, if the time limit leaves less."""
@@ -98,7 +98,8 @@ def polish(
     rows, choice = search.rows, search.choice
     columns = _promising(search)
     needs = rows.needs(problem, choice, problem.features.scores(search.x))
-    used = (search.y > 0) | (needs > -_near(needs))
+    near = _near(needs)
+    used = (search.y > 0) | (needs > -near)
     best, cost = None, np.inf
     while best is None or time.monotonic() < deadline:
         chosen = np.flatnonzero(used)
@@ -123,7 +124,7 @@ def polish(
                 break
             cost = now
         choice = winners
-        used |= needs > -1e-3
+        used |= needs > -near
     return Polished(best, choice, np.zeros(0, np.int64))
 
 
@@ -135,7 +136,7 @@ def _promising(search: FirstOrder) -> NDArray[np.bool_]:
 
 
 def _near(needs: NDArray[np.float64]) -> float:
-    return 0.02 * float(np.median(np.abs(needs))) if len(needs) else 0.0
+    return 0.1 * float(np.median(np.abs(needs))) if len(needs) else 0.0
 
 
 def _solve(

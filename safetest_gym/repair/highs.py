@@ -13,6 +13,9 @@ from safetest_gym.repair.solver import Program, Solution
 
 __all__ = ["solve_highs"]
 
+_INTERIOR_FROM = 1000
+"""Linear programs larger than this are solved by interior points."""
+
 
 def solve_highs(program: Program, time_limit: float, gap: float) -> Solution:
     """Solve with HiGHS."""
@@ -24,8 +27,11 @@ def solve_highs(program: Program, time_limit: float, gap: float) -> Solution:
     solver.setOptionValue("time_limit", max(time_limit, 0.01))
     solver.setOptionValue("mip_rel_gap", gap)
     solver.setOptionValue("threads", 1)
-    if program.integer is None:
-        # Otherwise an infeasible program may be found so without a ray that explains it.
+    interior = program.integer is None and program.size > _INTERIOR_FROM
+    if interior:
+        solver.setOptionValue("solver", "ipm")
+    elif program.integer is None:
+        # Presolve may find a program infeasible without a ray that explains it.
         solver.setOptionValue("presolve", "off")
     solver.passModel(_model(highspy, program))
     if program.guess is not None:
@@ -33,6 +39,11 @@ def solve_highs(program: Program, time_limit: float, gap: float) -> Solution:
         guess.col_value = program.guess.tolist()
         solver.setSolution(guess)
     solver.run()
+    if interior and solver.getModelStatus() in _infeasible(highspy):
+        solver.setOptionValue("solver", "simplex")
+        solver.setOptionValue("presolve", "off")
+        solver.clearSolver()
+        solver.run()
     return _solution(highspy, solver, program)
 
 
@@ -56,7 +67,7 @@ def _model(highspy: Any, program: Program) -> Any:
 def _solution(highspy: Any, solver: Any, program: Program) -> Solution:
     status, codes, info = solver.getModelStatus(), highspy.HighsModelStatus, solver.getInfo()
     none = np.zeros(0, np.int64)
-    if status in (codes.kInfeasible, codes.kUnboundedOrInfeasible):
+    if status in _infeasible(highspy):
         rows = none if program.integer is not None else _ray(solver)
         return Solution(status="infeasible", point=None, bound=np.inf, conflict=rows)
     optimal = status == codes.kOptimal
@@ -71,6 +82,11 @@ def _solution(highspy: Any, solver: Any, program: Program) -> Solution:
         name = "feasible" if found else "unknown"
         return Solution(status=name, point=point, bound=bound, conflict=none)  # type: ignore[arg-type]  # one of the two
     return Solution(status="optimal", point=point, bound=bound, conflict=none)
+
+
+def _infeasible(highspy: Any) -> tuple[Any, ...]:
+    codes = highspy.HighsModelStatus
+    return (codes.kInfeasible, codes.kUnboundedOrInfeasible)
 
 
 def _ray(solver: Any) -> Any:

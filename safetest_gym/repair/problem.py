@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetest_gym.errors import SafetestError
 from safetest_gym.repair.requests import FaultSet, KeepSet
 
-__all__ = ["Features", "RepairError", "RepairProblem", "Variant", "repair_problem"]
+__all__ = ["Features", "RepairError", "RepairProblem", "Variant", "fault_masks", "repair_problem"]
 
 Variant = Literal["weak", "strong"]
 
@@ -148,7 +148,7 @@ def repair_problem(
     Args:
         keep: the states and what the policy does there.
     """
-    good, bad = _fault_masks(faults, variant)
+    good, bad = fault_masks(faults, variant)
     margins = np.full(len(faults), margin)
     weight = np.full(len(faults), np.inf)
     if keep is not None and len(keep[0]):
@@ -169,9 +169,10 @@ def repair_problem(
     )
 
 
-def _fault_masks(
+def fault_masks(
     faults: FaultSet, variant: Variant
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Good and bad actions per fault, shapes (n, A)."""
     own = np.zeros_like(faults.safe)
     own[np.arange(len(faults)), faults.actions] = True
     if variant == "weak":

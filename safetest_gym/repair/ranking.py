@@ -6,25 +6,24 @@ every demand it is good for; when none is left, the remaining demands contradict
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.problem import RepairProblem
 
-__all__ = ["Demand", "contradicting", "demands_of", "unrankable"]
+__all__ = ["Demand", "contradicting", "masks_to_demands", "ranked", "unrankable"]
 
 Demand = tuple[int, int]
 """Bit masks of the good and of the bad actions."""
 
 
-def demands_of(problem: RepairProblem) -> list[Demand]:
-    """The demand of every group."""
-    bits = 1 << np.arange(problem.num_actions, dtype=object)
-    good = (problem.good * bits).sum(axis=1) if len(problem) else []
-    bad = (problem.bad * bits).sum(axis=1) if len(problem) else []
-    return [(int(g), int(b)) for g, b in zip(good, bad, strict=True)]
+def masks_to_demands(good: NDArray[np.bool_], bad: NDArray[np.bool_]) -> list[Demand]:
+    """Masks (n, A) as demands."""
+    bits = np.array([1 << a for a in range(good.shape[1])], dtype=object)
+    pairs = zip(good.astype(object) @ bits, bad.astype(object) @ bits, strict=True)
+    return [(int(one), int(other)) for one, other in pairs]
 
 
 def contradicting(demands: Iterable[Demand], num_actions: int) -> set[Demand]:
@@ -46,14 +45,35 @@ def contradicting(demands: Iterable[Demand], num_actions: int) -> set[Demand]:
     return set()
 
 
-def unrankable(
-    problem: RepairProblem, demands: list[Demand], rows: Mapping[bytes, list[int]]
-) -> NDArray[np.int64]:
-    """Groups that contradict another one with the same features; ``rows`` is by features."""
+def ranked(demands: Iterable[Demand], num_actions: int) -> dict[Demand, int]:
+    """Per demand the good action that wins in one ranking that satisfies all of them."""
+    left = {demand for demand in demands if demand[1]}
+    actions, winners = (1 << num_actions) - 1, dict[Demand, int]()
+    while left and actions:
+        blocked = 0
+        for _, bad in left:
+            blocked |= bad
+        top = actions & ~blocked
+        if not top:
+            break
+        actions &= blocked
+        for good, bad in left:
+            if good & top:
+                winners[good, bad] = (good & top & -(good & top)).bit_length() - 1
+        left -= winners.keys()
+    return winners
+
+
+def unrankable(problem: RepairProblem) -> NDArray[np.int64]:
+    """Hard groups whose demands contradict those of others with the same features."""
+    demands = masks_to_demands(problem.good, problem.bad)
+    members: dict[bytes, list[int]] = {}
+    for group, key in enumerate(problem.features.keys()):
+        if np.isinf(problem.weight[group]):
+            members.setdefault(key, []).append(group)
     stuck: list[int] = []
-    for members in rows.values():
-        hard = [g for g in members if np.isinf(problem.weight[g])]
-        wrong = contradicting([demands[g] for g in hard], problem.num_actions)
+    for groups in members.values():
+        wrong = contradicting([demands[g] for g in groups], problem.num_actions)
         if wrong:
-            stuck += [g for g in hard if demands[g] in wrong]
+            stuck += groups
     return np.array(sorted(stuck), dtype=np.int64)

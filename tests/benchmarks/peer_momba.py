@@ -16,12 +16,14 @@ Json = dict[str, Any]
 
 def step_with_momba(*, task: str, parameters: Json, steps: int, repeats: int) -> Facts:
     """Step at random, asking for the mask after each step, as its users would."""
-    from momba import gym, jani
+    import momba.gym
+    from momba import jani
 
     from safetest_gym.envs.tasks import make_generator
 
     generator = make_generator(task, parameters)
     model = plain_jani(generator.model(), generator.properties()[0])
+    gym: Any = momba.gym
     network = jani.load_model(json.dumps(model))
     instance = next(iter(network.instances))
     observations = gym.generic.Observations.OMNISCIENT

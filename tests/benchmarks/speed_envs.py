@@ -115,7 +115,7 @@ def step_many(*, task: str, parameters: dict[str, Any], copies: int, rounds: int
         seconds = 0.0
         for _ in range(rounds):
             mask = infos["action_mask"]
-            actions = (rng.random(mask.shape, dtype=np.float32) * mask).argmax(axis=1)
+            actions = ((1 - rng.random(mask.shape, dtype=np.float32)) * mask).argmax(axis=1)
             before = time.process_time()
             _, _, _, _, infos = envs.step(actions)
             seconds += time.process_time() - before

@@ -10,8 +10,6 @@ from safetest_gym.callbacks.run_folder import RunFolder
 from safetest_gym.errors import ConfigError
 
 
-
-
 def _checkpoint(folder: RunFolder, steps: int) -> None:
     folder.save_checkpoint(steps, lambda path: _fill(path, steps))
 

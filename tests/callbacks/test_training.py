@@ -11,12 +11,13 @@ import pytest
 
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies import Evaluation, EvaluationConfig, evaluate, load_policy, save_policy
-from safetest_gym.task import Task, load_task
+from safetest_gym.task import Task
 
 pytest.importorskip("stable_baselines3")
 
-from safetest_gym.callbacks.presets import PRESETS, preset_for
+from safetest_gym.callbacks.presets import PRESETS
 from safetest_gym.callbacks.training import TrainConfig, train
+from safetest_gym.envs.options import open_task
 from safetest_gym.envs.tasks import TASKS
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 
@@ -32,7 +33,7 @@ class Stop(Exception):
 @pytest.fixture(scope="module")
 def task() -> Task:
     line = OneWayLine(packages=2, locations=4)
-    return load_task(line.model(), line.properties())
+    return open_task(line, {})[0]
 
 
 def _config(**changes: Any) -> TrainConfig:

@@ -141,9 +141,7 @@ def test_bad_input_ends_with_2_and_is_named_without_a_traceback(
     assert "Traceback" not in ended.err
 
 
-def test_states_that_are_none_of_the_task_are_refused(
-    run: Run, data: Path, tmp_path: Path
-) -> None:
+def test_states_that_are_none_of_the_task_are_refused(run: Run, data: Path, tmp_path: Path) -> None:
     for name, content in {
         "text.json": "no JSON",
         "number.json": "3",

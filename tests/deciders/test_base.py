@@ -47,7 +47,7 @@ def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> N
 
 def test_a_policy_that_only_python_can_call_is_refused_with_a_radius() -> None:
     task = _layers(2)
-    policy = CallablePolicy(lambda states, masks: masks.argmax(axis=1), Interface.of(task))
+    policy = CallablePolicy(lambda state, names: names[0], Interface.of(task))
     with pytest.raises(ConfigError, match="only be called from Python"):
         make_decider("otf", task, policy=policy, radius=1)
 
@@ -210,7 +210,7 @@ def test_facts_about_one_policy_are_not_saved(tmp_path: Path) -> None:
         make_decider("otf", task, policy=policy, radius=1).save(tmp_path / "facts.npz")
 
 
-def _counter(failure: str) -> Task:
+def counter_task(failure: str) -> Task:
     """Counts up to 5; one more step leaves the bounds; and back to 0 from 2."""
     steps = {"up": {"op": "+", "left": "n", "right": 1}, "home": 0}
     edges = [
@@ -218,9 +218,7 @@ def _counter(failure: str) -> Task:
             "location": "l",
             "action": name,
             "guard": {"exp": {"op": "≥", "left": "n", "right": 2 if name == "home" else 0}},
-            "destinations": [
-                {"location": "l", "assignments": [{"ref": "n", "value": value}]}
-            ],
+            "destinations": [{"location": "l", "assignments": [{"ref": "n", "value": value}]}],
         }
         for name, value in steps.items()
     ]
@@ -248,7 +246,7 @@ def _counter(failure: str) -> Task:
 
 
 def test_a_step_out_of_bounds_is_explained_every_time_and_hurts_no_other_query() -> None:
-    decider = make_decider("otf", _counter("n = 0"))
+    decider = make_decider("otf", counter_task("n = 0"))
     for _ in range(2):
         with pytest.raises(OutOfBoundsError, match="assigns 6 to 'n'"):
             decider.decide(np.array([3]))
@@ -256,7 +254,7 @@ def test_a_step_out_of_bounds_is_explained_every_time_and_hurts_no_other_query()
 
 
 def test_a_failure_condition_without_a_value_leaves_no_unjudged_state() -> None:
-    task = _counter("1 / (n - 4) < 0 and n > 1000")
+    task = counter_task("1 / (n - 4) < 0 and n > 1000")
     decider = make_decider("otf", task)
     for _ in range(2):
         with pytest.raises(ArithmeticError):

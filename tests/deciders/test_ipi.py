@@ -31,8 +31,6 @@ def test_very_many_random_systems_are_decided_as_by_the_fixpoint(order: Any) -> 
         agreement.agrees_on_random_systems(NAME, order, "label", "mdp", systems=systems, fresh=500)
 
 
-
-
 @pytest.mark.parametrize("radius", [np.inf, 0, 1, 2, 3])
 @pytest.mark.parametrize("task", agreement.BUNDLED)
 def test_bundled_tasks_are_decided_as_by_otf(task: str, radius: float) -> None:

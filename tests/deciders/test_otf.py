@@ -33,7 +33,10 @@ def _scores(task: Task) -> MlpPolicy:
     rng = np.random.default_rng(5)
     size = len(task.actions)
     weight = np.stack([rng.normal(size=8) * 1e-3, rng.normal(size=8)], axis=1)
-    layers = (layer(weight, rng.normal(size=8), "relu"), layer(rng.normal(size=(size, 8)), [0] * size))
+    layers = (
+        layer(weight, rng.normal(size=8), "relu"),
+        layer(rng.normal(size=(size, 8)), [0] * size),
+    )
     return MlpPolicy(layers, Interface.of(task))
 
 
@@ -75,7 +78,7 @@ def test_a_hundred_thousand_random_systems_agree_with_the_fixpoint() -> None:
             states = states_of(range(begin, begin + 5000))
             truth = _truth(task, states)
             for order in ("app", "rand", "learn"):
-                decider = make_decider("otf", task, policy=policy, order=order)  # type: ignore[arg-type]  # a loop over literals
+                decider = make_decider("otf", task, policy=policy, order=order)
                 assert np.array_equal(decider.decide_many(states), truth)
             decider = make_decider("otf", task)
             for state, verdict in zip(states, truth.tolist(), strict=True):
@@ -111,12 +114,14 @@ def test_finite_radii_agree_with_brute_force_over_all_policies(mode: Any, radius
     systems = systems_of(task, states)
     policy, own = _table_policy(task, states, systems, seed=radius)
     needed = [
-        r for system, actions in zip(systems, own, strict=True) for r in radius_needed(system, actions)
+        r
+        for system, actions in zip(systems, own, strict=True)
+        for r in radius_needed(system, actions)
     ]
     truth = np.where(np.array(needed) <= radius, Verdict.SAFE, Verdict.UNSAFE)
     assert any(radius < r < math.inf for r in needed) or radius == 3
     for order in ("app", "rand"):
-        decider = make_decider("otf", task, policy=policy, radius=radius, order=order)  # type: ignore[arg-type]  # a loop over literals
+        decider = make_decider("otf", task, policy=policy, radius=radius, order=order)
         assert np.array_equal(decider.decide_many(states), truth)
     for state, verdict in zip(states[:200], truth.tolist(), strict=False):
         decider.clear()

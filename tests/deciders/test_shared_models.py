@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from safetest_gym.cli.failure import open_judged_task
 from safetest_gym.cli.decide import DecideOptions
+from safetest_gym.cli.failure import open_judged_task
 from safetest_gym.deciders import Verdict, make_decider
 from safetest_gym.deciders.graph import build_graph
 from safetest_gym.task import Task, load_task
@@ -42,9 +42,7 @@ def _planning_task(models: Path, case: Any) -> Task:
             if entry["expression"]["start"].get("op") != "states-values"
         ]
         property_ = conditions[0]
-    return load_task(
-        models / case["model"], properties, property=property_, action_mode="edge"
-    )
+    return load_task(models / case["model"], properties, property=property_, action_mode="edge")
 
 
 @pytest.mark.parametrize("case", [_marked(case) for case in _cases("planning_cases.json")])

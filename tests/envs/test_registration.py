@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from typing import Any
 
 import gymnasium as gym
 import pytest
 
 from safetest_gym.envs.registration import JANI_ID, register_envs, task_id
-from safetest_gym.envs.tasks import TASKS, generator_class, make_generator
+from safetest_gym.envs.tasks import NAMES, TASKS, generator_class, make_generator
 from safetest_gym.errors import ConfigError
 
 
@@ -20,7 +22,7 @@ def test_registering_twice_changes_nothing() -> None:
 
 def test_all_tasks_have_ids_made_of_strings() -> None:
     register_envs()
-    for env_id in (JANI_ID, *map(task_id, TASKS)):
+    for env_id in (JANI_ID, *map(task_id, NAMES)):
         spec = gym.spec(env_id)
         assert isinstance(spec.entry_point, str)
         assert isinstance(spec.vector_entry_point, str)
@@ -33,7 +35,7 @@ def test_importing_the_package_is_enough(prefix: str) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_task_makes_an_environment(name: str) -> None:
     register_envs()
     env = gym.make(task_id(name))
@@ -46,6 +48,12 @@ def test_parameters_of_the_generator_are_arguments() -> None:
     register_envs()
     env = gym.make(task_id("OneWayLine"), packages=3, locations=6, step_limit=5)
     assert env.observation_space.shape == (10,)
+
+
+def test_a_preset_is_its_generator_with_other_defaults() -> None:
+    mini = make_generator("RoversMarsMini", {"battery": 9})
+    generator: Any = generator_class("Rovers")
+    assert mini == replace(generator.mars_mini(), battery=9)
 
 
 def test_misspelt_parameters_and_tasks_get_a_hint() -> None:

@@ -60,9 +60,7 @@ def _policies(system: System) -> Iterator[tuple[int, ...]]:
     return itertools.product(*options)
 
 
-def _distance(
-    system: System, policy: Sequence[int], candidate: Sequence[int], root: int
-) -> float:
+def _distance(system: System, policy: Sequence[int], candidate: Sequence[int], root: int) -> float:
     """Most deviations of the candidate from ``root``; infinite if it can fail."""
     most = {root: 0}
     queue = [root]

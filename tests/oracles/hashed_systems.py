@@ -131,18 +131,16 @@ def systems_of(task: Task, states: NDArray[np.int64]) -> list[System]:
     expansion = engine.expand(engine.pack(states))
     places = engine.unpack(expansion.states)[:, 1].tolist()
     numbers = expansion.number.tolist()
-    parts: list[tuple[list[bool], list[bool], list[dict[int, set[int]]]]] = []
-    last = -1
+    systems: dict[int, tuple[list[bool], list[bool], list[dict[int, set[int]]]]] = {}
     for i, system in enumerate(states[:, 0].tolist()):
-        if system != last:
-            parts.append(([], [], []))
-            last = system
         actions: dict[int, set[int]] = {}
         first = int(expansion.first[i])
         for row in range(first, int(expansion.first[i + 1])):
             label = int(np.searchsorted(expansion.ends[i], row - first, side="right"))
             action = {0: numbers[row], 1: label, 2: 0}[task.granularity]
             actions.setdefault(action, set()).add(places[row])
-        for values, value in zip(parts[-1], (kinds[i] & 1, kinds[i] & 2, actions), strict=True):
-            values.append(value)  # type: ignore[arg-type]  # each its own kind
-    return [System(*part) for part in parts]
+        failing, goal, per_state = systems.setdefault(system, ([], [], []))
+        failing.append(bool(kinds[i] & 1))
+        goal.append(bool(kinds[i] & 2))
+        per_state.append(actions)
+    return [System(*parts) for parts in systems.values()]

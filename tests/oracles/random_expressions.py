@@ -111,12 +111,11 @@ class Expressions:
             exponent = self.integer(0) if self._wild and self.chance(30) else self.pick((2, 0, 1))
             return binary("pow", self.integer(0), exponent)
         if shape == "round":
-            names = (
-                ("floor", "ceil", "trc") if self._wild else ("floor", "ceil")
-            )  # Storm: trc(0.3) = 1
-            return unary(self.pick(names), self._quotient(depth))
+            # Storm: trc(0.3) = 1, sgn(-2) = 0
+            operators = ("floor", "ceil", "trc", "sgn") if self._wild else ("floor", "ceil")
+            return unary(self.pick(operators), self._quotient(depth))
         if shape == "abs":
-            return unary(self.pick(("abs", "sgn")), self.integer(depth - 1))
+            return unary("abs", self.integer(depth - 1))
         return self._sum(self._int_leaf)
 
     def boolean(self, depth: int) -> Json:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.envs.options import open_task
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
 from safetest_gym.errors import ConfigError
@@ -22,19 +23,17 @@ from safetest_gym.repair.shields import (
     require_same_task,
 )
 from safetest_gym.repair.shields_file import load_shield, save_shield
-from safetest_gym.task import Task, load_task
+from safetest_gym.task import Task
 
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    line = OneWayLine(packages=1, locations=5)
-    return load_task(line.model(), line.properties())
+    return open_task(OneWayLine(packages=1, locations=5), {})[0]
 
 
 @pytest.fixture(scope="module")
 def other() -> Task:
-    line = OneWayLine(packages=1, locations=6)
-    return load_task(line.model(), line.properties())
+    return open_task(OneWayLine(packages=1, locations=6), {})[0]
 
 
 def _fault(task: Task) -> Fault:
@@ -95,8 +94,7 @@ def test_masks_of_one_state_and_of_many_agree(task: Task) -> None:
 
 
 def test_following_a_decider_shield_from_a_safe_start_never_fails() -> None:
-    line = TwoWayLine(packages=1, locations=4, variant="icy_park")
-    task = load_task(line.model(), line.properties())
+    task = open_task(TwoWayLine(packages=1, locations=4, variant="icy_park"), {})[0]
     rng = np.random.default_rng(0)
     states = task.initial.sample(200, rng)
     states = states[make_decider("otf", task).decide_many(states) == Verdict.SAFE]
@@ -185,8 +183,7 @@ def test_a_shield_of_another_model_is_refused_by_name(
 def test_a_shield_of_the_same_names_with_another_failure_condition_is_refused(
     task: Task, tmp_path: Path
 ) -> None:
-    line = OneWayLine(packages=1, locations=5)
-    twin = load_task(line.model(), line.properties(), failure="truck_0 == 0")
+    twin = open_task(OneWayLine(packages=1, locations=5), {"failure": "truck_0 == 0"})[0]
     save_shield(FaultShield(task), tmp_path / "shield")
     with pytest.raises(ShieldError, match="the names are the same"):
         load_shield(tmp_path / "shield", twin)

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.envs.options import open_task
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.errors import ConfigError
 from safetest_gym.repair.learned_shield import LearnConfig, LearnedShield, walked_states
-from safetest_gym.task import Task, load_task
+from safetest_gym.task import Task
 
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    line = OneWayLine(packages=3, locations=6)
-    return load_task(line.model(), line.properties())
+    return open_task(OneWayLine(packages=3, locations=6), {})[0]
 
 
 @pytest.fixture(scope="module")

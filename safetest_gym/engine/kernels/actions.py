@@ -46,7 +46,7 @@ def _values(block: Any, doubles: Any) -> None:
         doubles[v] = broken[v] if block[c.FLOATING] else float(whole[v])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _choices(block: Any, firsts: Any, numbers: Any) -> int:
     """Rows of every action of a state that has composed edges as actions; how many."""
     count = call(
@@ -73,7 +73,7 @@ def _choices(block: Any, firsts: Any, numbers: Any) -> int:
     return choices
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _by_hash(block: Any, order: Any, count: int) -> None:
     """A permutation that depends on the state alone."""
     state = int64_at(block[c.STATE])
@@ -89,7 +89,7 @@ def _by_hash(block: Any, order: Any, count: int) -> None:
         order[i], order[j] = order[j], order[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _by_score(scores: Any, outputs: Any, numbers: Any, order: Any, count: int) -> None:
     """Highest score first, ties to the lowest number; ``outputs`` maps actions to scores."""
     for i in range(count):
@@ -101,7 +101,7 @@ def _by_score(scores: Any, outputs: Any, numbers: Any, order: Any, count: int) -
         order[at] = i
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _own_action(block: Any, policy: Any, scratch: Any, count: int) -> int:
     """The policy's action, `NONE_APPLICABLE` in a dead end, or an error."""
     mask = uint8_at(block[c.MASK])
@@ -122,7 +122,7 @@ def _own_action(block: Any, policy: Any, scratch: Any, count: int) -> int:
     return NONE_APPLICABLE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
     """Put the actions of the state at ``block[STATE]`` in order; how many positions.
 
@@ -167,7 +167,7 @@ def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def rows_of(block: Any, position: int, scratch: Any, span: Any) -> int:
     """span[0:2]: the rows of the action at ``position``; its number, or a negative error."""
     at = scratch[2, position]

@@ -2,10 +2,11 @@
 
 Choices of a state are consecutive, and so are outcomes of a choice:
 
-- ``first[s]``: its first choice, -1 before it was expanded; ``actions[s]``: how many.
+- ``first[s]``: its first choice, -1 before it was expanded, -2 while it is waiting to be; ``actions[s]``: how many.
 - ``choices[c]``: first outcome, deviations it costs, and two places for the algorithm. The
   entry behind the last choice holds the end of the outcomes.
 - ``outcomes[e]``: a state, and two places for the algorithm.
+- ``listed``: the states expanded; it is as long as there is room for states.
 """
 
 from __future__ import annotations
@@ -21,24 +22,22 @@ __all__ = [
     "CHOICES",
     "LISTED",
     "NO_CHOICES",
-    "NO_LISTED",
     "NO_OUTCOMES",
     "OUTCOMES",
     "OWN_COUNTERS",
-    "OWN_ROOM",
+    "QUEUE",
     "expand",
+    "explore",
 ]
 
-CHOICES, OUTCOMES, LISTED = range(FIRST, FIRST + 3)
-"""Counters: lengths of choices and outcomes, and of the list of states expanded."""
+CHOICES, OUTCOMES, LISTED, QUEUE = range(FIRST, FIRST + 4)
+"""Counters: lengths of choices and outcomes, of the list of states expanded, and of the
+queue of states waiting."""
 
-OWN_COUNTERS = FIRST + 3
+OWN_COUNTERS = FIRST + 4
 """First counter that an algorithm has for itself."""
 
-NO_CHOICES, NO_OUTCOMES, NO_LISTED = range(NO_ROOM, NO_ROOM + 3)
-
-OWN_ROOM = NO_ROOM + 3
-"""First code that an algorithm has for itself."""
+NO_CHOICES, NO_OUTCOMES = NO_ROOM, NO_ROOM + 1
 
 
 @njit(forceinline=True)
@@ -63,8 +62,6 @@ def expand(
     s: int,
 ) -> int:
     """Expand ``s`` and list it; 0, or why that is not possible now (nothing is changed)."""
-    if counters[LISTED] == listed.shape[0]:
-        return NO_LISTED
     count = open_actions(block, way, policy, states, scratch, counters, s)
     if count < 0:
         return -count
@@ -94,4 +91,63 @@ def expand(
     listed[counters[LISTED]] = s
     counters[LISTED] += 1
     counters[EXPANDED] += 1
+    return 0
+
+
+@njit(forceinline=True)
+def explore(
+    block: Any,
+    way: int,
+    policy: Any,
+    states: Any,
+    table: Any,
+    succ: Any,
+    wide: Any,
+    found: Any,
+    scratch: Any,
+    span: Any,
+    verdict: Any,
+    first: Any,
+    actions: Any,
+    choices: Any,
+    outcomes: Any,
+    listed: Any,
+    queue: Any,
+    counters: Any,
+) -> int:
+    """Expand the state waiting last in ``queue``; outcomes not settled wait, each once."""
+    s = queue[counters[QUEUE] - 1]
+    if verdict[s] != 0 or first[s] >= 0:
+        counters[QUEUE] -= 1
+        return 0
+    before = counters[OUTCOMES]
+    result = expand(
+        block,
+        way,
+        policy,
+        states,
+        table,
+        succ,
+        wide,
+        found,
+        scratch,
+        span,
+        verdict,
+        first,
+        actions,
+        choices,
+        outcomes,
+        listed,
+        counters,
+        s,
+    )
+    if result != 0:
+        return result
+    counters[QUEUE] -= 1
+    for e in range(before, counters[OUTCOMES]):
+        o = outcomes[e, 0]
+        if verdict[o] == 0 and first[o] == -1:
+            first[o] = -2
+            queue[counters[QUEUE]] = o
+            counters[QUEUE] += 1
     return 0

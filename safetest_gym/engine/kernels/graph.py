@@ -34,7 +34,7 @@ DONE, MORE, NO_STATES, NO_ROWS, NO_CHOICES, NO_OUTCOMES, ERROR = range(7)
 """Results: nothing left (or the limit); the slice is over; something must grow; no value."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def build_kernel(
     code: Any, space: Any, rows: Any, graph: Any, counters: Any, granularity: int, slice_size: int
 ) -> int:
@@ -116,10 +116,8 @@ def build_kernel(
     return MORE
 
 
-@njit(cache=True, nogil=True)
-def predecessors_kernel(
-    first_outcome: Any, outcomes: Any, first_entry: Any, entries: Any
-) -> None:
+@njit(cache=True, nogil=True, _nrt=False)
+def predecessors_kernel(first_outcome: Any, outcomes: Any, first_entry: Any, entries: Any) -> None:
     """Per state, the choices that may lead there: a counting sort of all outcomes.
 
     Args:
@@ -136,7 +134,7 @@ def predecessors_kernel(
             first_entry[target] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def propagate_kernel(
     kinds: Any, first_choice: Any, owner: Any, first_entry: Any, entries: Any, work: Any
 ) -> None:

@@ -75,9 +75,7 @@ def _enter(counters: Any, frames: Any, seen: Any, visited: Any, s: int) -> int:
 
 
 @njit(forceinline=True)
-def _look(
-    counters: Any, verdict: Any, seen: Any, frames: Any, outcomes: Any, visited: Any
-) -> int:
+def _look(counters: Any, verdict: Any, seen: Any, frames: Any, outcomes: Any, visited: Any) -> int:
     """The next outcome of the last frame's action."""
     top = counters[DEPTH] - 1
     o = outcomes[frames[top, _NEXT]]

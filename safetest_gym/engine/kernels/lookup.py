@@ -11,7 +11,7 @@ from safetest_gym.engine.kernels.intern import _spread
 __all__ = ["find_kernel", "forget_kernel"]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def forget_kernel(states: Any, table: Any, first: int, last: int) -> None:
     """Take out the states ``first : last``, which must be those numbered last.
 
@@ -26,7 +26,7 @@ def forget_kernel(states: Any, table: Any, first: int, last: int) -> None:
         table[at] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def find_kernel(states: Any, table: Any, rows: Any, found: Any) -> None:
     """found[r]: number of the state in row r, or -1 if it is not known."""
     width = states.shape[1]

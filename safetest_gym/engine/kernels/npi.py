@@ -23,7 +23,6 @@ from safetest_gym.engine.kernels.search import (
     NO_ROOM,
     OWN,
     TIME,
-    is_dead_end,
     open_action,
     open_actions,
 )

@@ -59,7 +59,7 @@ NUM_COUNTERS = OWN + 7
 NO_STACK, NO_ENTRIES, NO_VISITED = range(NO_ROOM, NO_ROOM + 3)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _depend(
     counters: Any, entries: Any, head: Any, found: Any, rows: int, s: int, position: int
 ) -> None:
@@ -78,7 +78,7 @@ def _depend(
         head[o] = entry
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _push(counters: Any, stack: Any, found: Any, rows: int, s: int, position: int) -> None:
     """Outcomes to be visited, the first on top."""
     top = counters[STACK]
@@ -89,7 +89,7 @@ def _push(counters: Any, stack: Any, found: Any, rows: int, s: int, position: in
     counters[STACK] = top + rows
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _refute(
     counters: Any,
     verdict: Any,
@@ -118,7 +118,7 @@ def _refute(
     head[s] = -1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _advance(
     block: Any,
     way: int,
@@ -174,7 +174,7 @@ def _advance(
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _visit(
     block: Any,
     way: int,
@@ -232,7 +232,7 @@ def _visit(
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _settle_visited(verdict: Any, head: Any, entries: Any, visited: Any, counters: Any) -> None:
     """What was visited and not refuted is closed under its actions: it is safe."""
     for i in range(counters[VISITED]):
@@ -249,7 +249,7 @@ def _settle_visited(verdict: Any, head: Any, entries: Any, visited: Any, counter
     counters[VISITED] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def otf_kernel(
     block: Any,
     way: int,

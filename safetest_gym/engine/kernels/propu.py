@@ -13,15 +13,22 @@ from typing import Any
 
 from numba import njit
 
-from safetest_gym.engine.kernels.explicit import CHOICES, LISTED, OUTCOMES, OWN_COUNTERS, expand
+from safetest_gym.engine.kernels.explicit import (
+    CHOICES,
+    LISTED,
+    OUTCOMES,
+    OWN_COUNTERS,
+    QUEUE,
+    explore,
+)
 from safetest_gym.engine.kernels.search import DONE, TIME
 
-__all__ = ["NEXT", "NUM_COUNTERS", "PHASE", "QUEUE", "propu_kernel"]
+__all__ = ["NEXT", "NUM_COUNTERS", "PHASE", "propu_kernel"]
 
-NEXT, PHASE, QUEUE = range(OWN_COUNTERS, OWN_COUNTERS + 3)
-"""Counters: place in the list that a phase has come to, the phase, unsafe states waiting."""
+NEXT, PHASE = OWN_COUNTERS, OWN_COUNTERS + 1
+"""Counters: place in the list that a phase has come to, and the phase."""
 
-NUM_COUNTERS = OWN_COUNTERS + 3
+NUM_COUNTERS = OWN_COUNTERS + 2
 
 EXPLORE, CONNECT, PROPAGATE, SETTLE = range(4)
 
@@ -111,27 +118,19 @@ def propu_kernel(
     counters: Any,
     slice_size: int,
 ) -> int:
-    """Go on with the query whose root is the first entry of the list of states to explore.
+    """Go on with the query whose root was put into the queue.
 
     Args:
         per_state: verdict, first, actions, remaining, head.
-        lists: choices, outcomes, listed, queue (as long as states are known).
+        lists: choices, outcomes, listed, queue.
     """
     states, table, succ, wide, found, scratch, span = arrays
     verdict, first, actions, remaining, head = per_state
     choices, outcomes, listed, queue = lists
     for _ in range(slice_size):
-        at = counters[NEXT]
-        if counters[PHASE] == EXPLORE:
-            if counters[QUEUE] == 0:
-                counters[PHASE], counters[NEXT] = CONNECT, 0
-                continue
-            s = queue[counters[QUEUE] - 1]
-            if verdict[s] != 0 or first[s] >= 0:
-                counters[QUEUE] -= 1
-                continue
-            before = counters[OUTCOMES]
-            result = expand(
+        phase, at = counters[PHASE], counters[NEXT]
+        if phase == EXPLORE and counters[QUEUE] > 0:
+            result = explore(
                 block,
                 way,
                 policy,
@@ -148,34 +147,26 @@ def propu_kernel(
                 choices,
                 outcomes,
                 listed,
+                queue,
                 counters,
-                s,
             )
             if result != 0:
                 return result
-            remaining[s] = actions[s]
-            counters[QUEUE] -= 1
-            for e in range(before, counters[OUTCOMES]):
-                o = outcomes[e, 0]
-                if verdict[o] == 0 and first[o] == -1:
-                    first[o] = -2
-                    queue[counters[QUEUE]] = o
-                    counters[QUEUE] += 1
-        elif counters[PHASE] == PROPAGATE and counters[QUEUE] > 0:
+        elif phase == PROPAGATE and counters[QUEUE] > 0:
             _propagate(verdict, remaining, head, choices, outcomes, queue, counters)
-        elif counters[PHASE] == PROPAGATE:
-            counters[PHASE], counters[NEXT] = SETTLE, 0
-        elif at == counters[LISTED]:
-            if counters[PHASE] == SETTLE:
-                counters[CHOICES] = counters[OUTCOMES] = counters[LISTED] = 0
-                return DONE
-            counters[PHASE] = PROPAGATE
-        elif counters[PHASE] == CONNECT:
+        elif phase == EXPLORE or phase == PROPAGATE:
+            counters[PHASE], counters[NEXT] = phase + 1, 0
+        elif at < counters[LISTED]:
             s = listed[at]
-            _connect(verdict, first, remaining, head, choices, outcomes, queue, counters, s)
-            counters[NEXT] += 1
+            if phase == CONNECT:
+                remaining[s] = actions[s]
+                _connect(verdict, first, remaining, head, choices, outcomes, queue, counters, s)
+            else:
+                _settle(verdict, first, head, choices, outcomes, s, actions[s])
+            counters[NEXT] = at + 1
+        elif phase == SETTLE:
+            counters[CHOICES] = counters[OUTCOMES] = counters[LISTED] = 0
+            return DONE
         else:
-            s = listed[at]
-            _settle(verdict, first, head, choices, outcomes, s, actions[s])
-            counters[NEXT] += 1
+            counters[PHASE] = PROPAGATE
     return TIME

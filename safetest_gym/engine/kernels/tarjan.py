@@ -64,9 +64,7 @@ def _pop(counters: Any, frames: Any, place: Any) -> int:
 
 
 @njit(forceinline=True)
-def _return_safe(
-    counters: Any, verdict: Any, upper: Any, frames: Any, place: Any
-) -> None:
+def _return_safe(counters: Any, verdict: Any, upper: Any, frames: Any, place: Any) -> None:
     """The last frame's action is done: safe, if the frames that it depends on are."""
     top = _pop(counters, frames, place)
     s, left = frames[top, _STATE], frames[top, _LEFT]
