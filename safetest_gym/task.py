@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from safetest_gym.engine.fingerprint import fingerprint
 from safetest_gym.engine.native import Engine, Evaluator
 from safetest_gym.engine.unsafety import distance_expression
-from safetest_gym.errors import ActionError, ConfigError, EvaluationError, StateError
+from safetest_gym.errors import (
+    ActionError,
+    ConfigError,
+    EvaluationError,
+    JaniError,
+    StateError,
+)
 from safetest_gym.jani import (
     parse_expression,
     read_condition,
@@ -367,9 +373,7 @@ def load_task(
     tree = read_model(model, constants=constants)
     listed = tree.properties if properties is None else read_properties(properties, tree)
     chosen = pick_property(listed, property)
-    objective = None
-    if goal is not None:
-        objective = read_objective(goal, tree) if _is_document(goal) else None
+    objective = None if goal is None else _objective(goal, tree)
     result = PlanningProperty(
         name=chosen.name,
         failure=chosen.failure if failure is None else read_condition(failure, tree),
@@ -384,11 +388,14 @@ def load_task(
     return Task(tree, result, action_mode)
 
 
-def _is_document(source: Source) -> bool:
-    """A file or JSON rather than an expression as text?"""
-    if isinstance(source, str):
-        return Path(source).suffix in (".jani", ".json")
-    return True
+def _objective(source: Source, tree: Model) -> PlanningProperty | None:
+    """The objective in a document; None if it holds (or the text is) a bare condition."""
+    if isinstance(source, str) and Path(source).suffix not in (".jani", ".json"):
+        return None
+    try:
+        return read_objective(source, tree)
+    except JaniError:
+        return None  # `read_condition` takes it, or tells what is wrong
 
 
 def pick_property(properties: tuple[Property, ...], wanted: str | int | None) -> PlanningProperty:

@@ -27,6 +27,9 @@ __all__ = ["Order", "StateSpace"]
 Order = Literal["app", "learn", "rand"]
 _WAYS = {"app": APP, "learn": LEARN, "rand": RAND}
 
+_LEAST_TABLE = 4096
+_SPARSE = 32
+
 Words = NDArray[np.int64]
 
 
@@ -64,7 +67,7 @@ class StateSpace:
         self.width = self.engine.num_words + self._extra
         self.known = 0
         self.states = np.empty((1024, self.width), np.int64)
-        self.table = np.zeros(4096, np.int32)
+        self.table = np.zeros(_LEAST_TABLE, np.int32)
         self._columns: list[tuple[NDArray[Any], int]] = []
         self._make_block()
 
@@ -97,7 +100,10 @@ class StateSpace:
 
     def clear(self) -> None:
         """Forget all states, at a cost linear in how many there are."""
-        self.forget(0, self.known)
+        known = self.known
+        self.forget(0, known)
+        if known * _SPARSE < len(self.table) > _LEAST_TABLE:  # a small one stays in the cache
+            self.table = np.zeros(max(_LEAST_TABLE, 1 << (4 * known).bit_length()), np.int32)
 
     def forget(self, first: int, last: int) -> None:
         """Forget the states numbered last."""

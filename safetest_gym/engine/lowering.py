@@ -255,7 +255,7 @@ class Lowering:
             return pick(then if test == "true" else otherwise)
         kind = TYPES[expression.kind]
         fn = self._fn
-        if not (self.ranges.of(then).fails or self.ranges.of(otherwise).fails):
+        if not self.ranges.of(expression).fails:
             first, second = pick(then), pick(otherwise)
             return fn.op(f"select i1 {test}, {kind} {first}, {kind} {second}")
         yes, no, join = fn.label("then"), fn.label("else"), fn.label("join")

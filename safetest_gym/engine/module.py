@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from safetest_gym.engine.composition import Composition
-from safetest_gym.engine.dispatch import Dispatcher
 from safetest_gym.engine.ir import FULL, FunctionText, real_constant
 from safetest_gym.engine.layout import Field, Layout
 from safetest_gym.engine.lowering import DECLARATIONS, Lowering
@@ -112,7 +111,7 @@ def _any(steps: StepCode, products: ProductCode, label: int) -> str:
     def leaf(edge: PreparedEdge, inside: Lowering, carry: str) -> str:
         return "1"
 
-    found = Dispatcher(fn, lowering, leaf).run(steps.direct[label], "0")
+    found = steps.dispatch(fn, lowering, label, leaf, "0")
     fn.ret(products.emit_any(fn, label, found))
     return fn.text()
 
@@ -262,7 +261,8 @@ def _pack_real(fn: FunctionText, field: Field, value: str) -> tuple[str, str]:
         upper = 1.7976931348623157e308 if variable.upper is None else float(variable.upper)
         low = fn.op(f"fcmp ult double {value}, {real_constant(lower)}")
         high = fn.op(f"fcmp ugt double {value}, {real_constant(upper)}")
-        bits = fn.op(f"bitcast double {value} to i64")
+        unsigned = fn.op(f"fadd double {value}, {real_constant(0.0)}")  # one zero only
+        bits = fn.op(f"bitcast double {unsigned} to i64")
         return bits, fn.op(f"or i1 {low}, {high}")
     limit = real_constant(2.0**53)
     size = fn.op(f"call double @llvm.fabs.f64(double {value})")

@@ -40,11 +40,13 @@ class PreparedEdge:
     """One edge, or a fixed combination of edges, and the number it is known by.
 
     ``conjuncts`` hold together exactly if the edge is enabled; the location comes first.
+    ``weights`` are probabilities that must sum to 1, per edge that the reader did not check.
     """
 
     number: int
     conjuncts: tuple[Expression, ...]
     destinations: tuple[PreparedDestination, ...]
+    weights: tuple[tuple[Expression, ...], ...]
 
     @property
     def written(self) -> set[Variable]:
@@ -71,7 +73,8 @@ class Preparation:
         key = (automaton, edge)
         if key not in self._edges:
             self._edges[key] = self._destinations([automaton], [edge])
-        return PreparedEdge(number, self._guard(automaton, edge), self._edges[key])
+        weights = self._weights([automaton], [edge])
+        return PreparedEdge(number, self.guard(automaton, edge), self._edges[key], weights)
 
     def combinations(self, rule: Rule) -> list[PreparedEdge]:
         """Every composed edge of a tangled rule."""
@@ -88,10 +91,12 @@ class Preparation:
             edges = rule.edges(number)
             conjuncts = tuple(
                 itertools.chain.from_iterable(
-                    self._guard(a, e) for a, e in zip(automata, edges, strict=True)
+                    self.guard(a, e) for a, e in zip(automata, edges, strict=True)
                 )
             )
-            result.append(PreparedEdge(number, conjuncts, self._destinations(automata, edges)))
+            destinations = self._destinations(automata, edges)
+            weights = self._weights(automata, edges)
+            result.append(PreparedEdge(number, conjuncts, destinations, weights))
         return result
 
     def is_tangled(self, rule: Rule) -> bool:
@@ -112,7 +117,8 @@ class Preparation:
         automaton = self._model.automata[participant.automaton]
         return [automaton.edges[e] for e in participant.edges]
 
-    def _guard(self, automaton: int, edge: int) -> tuple[Expression, ...]:
+    def guard(self, automaton: int, edge: int) -> tuple[Expression, ...]:
+        """What holds if one automaton's edge is enabled, as conjuncts."""
         key = (automaton, edge)
         if key not in self._conjuncts:
             owner = self._model.automata[automaton]
@@ -137,6 +143,17 @@ class Preparation:
                     update.values[owner.location_variable] = Literal(destination.location, "int")
             result.append(PreparedDestination(self._probability(combination), update))
         return tuple(result)
+
+    def _weights(
+        self, automata: Sequence[int], edges: Sequence[int]
+    ) -> tuple[tuple[Expression, ...], ...]:
+        found = []
+        for automaton, edge in zip(automata, edges, strict=True):
+            tree = self._model.automata[automaton].edges[edge]
+            given = [d.probability or Literal(1.0, "real") for d in tree.destinations]
+            if not all(isinstance(probability, Literal) for probability in given):
+                found.append(tuple(self.inline.plain(probability) for probability in given))
+        return tuple(found)
 
     def _probability(self, combination: Iterable[Destination]) -> Expression | None:
         factors: list[Expression] = []

@@ -124,7 +124,7 @@ class ProductCode:
             fn.start(label)
             with fn.scope():
                 end = self._steps.destinations(
-                    fn, prepared.destinations, lowering, begun, self._write_record(fn)
+                    fn, prepared, lowering, begun, self._write_record(fn)
                 )
                 fn.do(f"store i64 {end}, ptr {row}")
             fn.jump(after)
@@ -140,7 +140,7 @@ class ProductCode:
         width = self._width
 
         def write(update: Update, probability: str, lowering: Lowering, row: str) -> str:
-            parts = self._steps.effect(fn, update, lowering)
+            parts = self._steps.effect(fn, update, lowering, clashing=True)
             where = fn.op(f"getelementptr double, ptr %chance, i64 {row}")
             fn.do(f"store double {probability}, ptr {where}")
             base = fn.op(f"mul i64 {row}, {2 * width}")

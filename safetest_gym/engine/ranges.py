@@ -143,13 +143,12 @@ class Ranges:
         condition, then, otherwise = expression.operands
         test = self.of(condition)
         branches = []
-        if test.upper == 1:
-            branches.append(self.of(then))
-        if test.lower == 0:
-            branches.append(self.of(otherwise))
         fails = test.fails
-        for branch in branches:
-            fails = fails or branch.fails
+        for possible, branch in ((test.upper == 1, then), (test.lower == 0, otherwise)):
+            if possible:
+                branches.append(self.of(branch))
+                huge = expression.kind == "int" and _beyond(branch)
+                fails = fails or huge or branches[-1].fails
         lower = min(b.lower for b in branches)
         upper = max(b.upper for b in branches)
         if expression.kind == "real":

@@ -178,12 +178,14 @@ def sequence(assignments: Iterable[Assignment], inline: Inliner) -> Update:
     for index in sorted(by_index):
         before = dict(now)
         written: dict[object, Expression] = {}
+        later = reads([a.value for i in by_index if i > index for a in by_index[i]])
         for assignment in by_index[index]:
             variable = assignment.variable
             places = _with_transients(assignment.value, before, transient_start)
             value = as_kind(inline.replace(inline.plain(assignment.value), places), variable.kind)
             if variable in written:
-                agreeing.append((written[variable], value))
+                if variable in later or not variable.transient:  # else a reward
+                    agreeing.append((written[variable], value))
             else:
                 written[variable] = value
             checked.append(value)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from safetest_gym.engine.composition import Composition, Rule
-from safetest_gym.engine.dispatch import Dispatcher
+from safetest_gym.engine.dispatch import Dispatcher, Leaf
 from safetest_gym.engine.ir import FunctionText, real_constant
 from safetest_gym.engine.layout import Field, Layout
 from safetest_gym.engine.lowering import Lowering
-from safetest_gym.engine.prepared import Preparation, PreparedDestination, PreparedEdge
+from safetest_gym.engine.prepared import Preparation, PreparedEdge
 from safetest_gym.engine.ranges import Ranges
 from safetest_gym.engine.rewrite import Update
-from safetest_gym.jani.tree import Expression, Model, Reference
+from safetest_gym.jani.tree import Expression, Model, Operation, Reference
 
 __all__ = ["StepCode", "begin", "load_words"]
 
@@ -66,6 +66,7 @@ class StepCode:
         self._fields = {field.variable: field for field in layout.fields}
         self.direct: list[list[PreparedEdge]] = [[] for _ in composition.labels]
         self.products: list[list[Rule]] = [[] for _ in composition.labels]
+        self._alone: list[list[Expression]] = [[] for _ in composition.labels]
         for rule in composition.rules:
             if len(rule.participants) == 1:
                 participant = rule.participants[0]
@@ -75,6 +76,10 @@ class StepCode:
                     self.direct[rule.label].append(prepared)
             elif self.preparation.is_tangled(rule):
                 self.direct[rule.label].extend(self.preparation.combinations(rule))
+                for participant in rule.participants:
+                    for edge in participant.edges:
+                        conjuncts = self.preparation.guard(participant.automaton, edge)
+                        self._alone[rule.label].append(Operation("∧", conjuncts, "bool"))
             else:
                 self.products[rule.label].append(rule)
 
@@ -93,24 +98,37 @@ class StepCode:
 
         def leaf(edge: PreparedEdge, inside: Lowering, row: str) -> str:
             number[0] = edge.number
-            return self.destinations(fn, edge.destinations, inside, row, write)
+            return self.destinations(fn, edge, inside, row, write)
 
-        return Dispatcher(fn, lowering, leaf).run(self.direct[label], count)
+        return self.dispatch(fn, lowering, label, leaf, count)
+
+    def dispatch(
+        self, fn: FunctionText, lowering: Lowering, label: int, leaf: Leaf, carry: str
+    ) -> str:
+        """Run ``leaf`` for every enabled edge of ``label`` that needs no product.
+
+        Guards of combined edges are evaluated one by one first: each must have a value even
+        where another one is false.
+        """
+        for guard in self._alone[label]:
+            if lowering.ranges.of(guard).fails:
+                lowering.value(guard)
+        return Dispatcher(fn, lowering, leaf).run(self.direct[label], carry)
 
     def destinations(
         self,
         fn: FunctionText,
-        destinations: Sequence[PreparedDestination],
+        edge: PreparedEdge,
         lowering: Lowering,
         count: str,
         write: Write,
     ) -> str:
         """Write every destination of positive probability."""
+        for weights in edge.weights:
+            self._require_sum(fn, [self._chance(fn, weight, lowering)[0] for weight in weights])
+        destinations = edge.destinations
         chances = [self._chance(fn, d.probability, lowering) for d in destinations]
-        variable = [chance for chance, constant, _ in chances if not constant]
-        if variable:
-            self._require_sum(fn, [chance for chance, _, _ in chances])
-        for destination, (chance, _, (lower, upper)) in zip(destinations, chances, strict=True):
+        for destination, (chance, (lower, upper)) in zip(destinations, chances, strict=True):
             if upper <= 0:
                 continue
             if lower > 0:
@@ -129,20 +147,22 @@ class StepCode:
 
     def _chance(
         self, fn: FunctionText, probability: Expression | None, lowering: Lowering
-    ) -> tuple[str, bool, tuple[float, float]]:
-        """Register or constant, whether it is constant, and its range."""
+    ) -> tuple[str, tuple[float, float]]:
+        """Register or constant, and its range."""
         if probability is None:
-            return real_constant(1.0), True, (1.0, 1.0)
+            return real_constant(1.0), (1.0, 1.0)
         found = lowering.ranges.of(probability)
         if found.constant:
             value = float(found.lower)
-            return real_constant(value), 0 <= value <= 1, (value, value)
+            if not -MARGIN <= value <= 1 + MARGIN:
+                fn.fail_if("true")
+            return real_constant(value), (value, value)
         register = lowering.real(probability)
         if found.fails or found.lower < 0 or found.upper > 1:
             low = fn.op(f"fcmp olt double {register}, {real_constant(-MARGIN)}")
             high = fn.op(f"fcmp ogt double {register}, {real_constant(1 + MARGIN)}")
             fn.fail_if(fn.op(f"or i1 {low}, {high}"))
-        return register, False, (float(found.lower), float(found.upper))
+        return register, (float(found.lower), float(found.upper))
 
     def _require_sum(self, fn: FunctionText, chances: Sequence[str]) -> None:
         total = chances[0]
@@ -152,8 +172,13 @@ class StepCode:
         size = fn.op(f"call double @llvm.fabs.f64(double {off})")
         fn.fail_if(fn.op(f"fcmp ugt double {size}, {TOLERANCE}"))
 
-    def effect(self, fn: FunctionText, update: Update, lowering: Lowering) -> list[FieldBits]:
-        """Per word, what ``update`` writes; leaves the function where it has no value."""
+    def effect(
+        self, fn: FunctionText, update: Update, lowering: Lowering, *, clashing: bool = False
+    ) -> list[FieldBits]:
+        """Per word, what ``update`` writes; leaves the function where it has no value.
+
+        With ``clashing``, writing a variable's own value counts: others may write another.
+        """
         for checked in update.checked:
             if lowering.ranges.of(checked).fails:
                 lowering.value(checked)
@@ -165,7 +190,7 @@ class StepCode:
         parts: list[FieldBits] = [FieldBits(0, "0") for _ in range(self.layout.num_words)]
         for variable, value in update.values.items():
             field = self._fields[variable]
-            if isinstance(value, Reference) and value.variable is variable:
+            if not clashing and isinstance(value, Reference) and value.variable is variable:
                 continue
             bits = _field_bits(fn, field, value, lowering)
             if field.width == 0:
@@ -214,7 +239,8 @@ def _field_bits(fn: FunctionText, field: Field, value: Expression, lowering: Low
         bound = convert(declared.upper)
         fn.fail_if(fn.op(f"{tests[1]} {kind} {register}, {bound}"))
     if kind == "double":
-        return fn.op(f"bitcast double {register} to i64")
+        unsigned = fn.op(f"fadd double {register}, {real_constant(0.0)}")  # one zero only
+        return fn.op(f"bitcast double {unsigned} to i64")
     if not field.offset:
         return register
     if not register.startswith("%"):

@@ -19,6 +19,7 @@ from safetest_gym.starts.diagram import Level
 __all__ = ["Diagram", "weigh"]
 
 _BLOCK = 2**16
+_WIDEST = 2.0**32
 
 
 @dataclass(slots=True)
@@ -44,6 +45,22 @@ class _Draw:
     certain: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """All levels one after the other; see `paths_kernel`.
+
+    Attributes:
+        numbers: uniform numbers per state.
+        exact: no choice among so many integers that a uniform number would prefer some.
+    """
+
+    levels: NDArray[np.int64]
+    nodes: tuple[NDArray[np.int64], NDArray[np.int64]]
+    edges: tuple[NDArray[Any], NDArray[Any], NDArray[np.int32], NDArray[np.int64]]
+    numbers: int
+    exact: bool
+
+
 @dataclass(slots=True)
 class Diagram:
     """Weighed paths over some columns.
@@ -58,11 +75,23 @@ class Diagram:
     count: int | None
     dimension: int
     nodes: int
+    _flat: _Flat | None = None
 
     def sample(self, out: NDArray[Any], rng: np.random.Generator) -> None:
         """Fill the diagram's columns of ``out``, shape (n, V), row by row at random."""
+        from safetest_gym.engine.kernels.paths import paths_kernel
+
+        if not self.draws:
+            return
+        if self._flat is None or self._flat.edges[0].dtype != out.dtype:
+            self._flat = _flatten(self.draws, out.dtype)
+        flat = self._flat
         for begin in range(0, len(out), _BLOCK):
             block = out[begin : begin + _BLOCK]
+            if flat.exact:
+                uniforms = rng.random((len(block), flat.numbers))
+                paths_kernel(flat.levels, flat.nodes, flat.edges, uniforms, block)
+                continue
             node = np.zeros(len(block), dtype=np.int32)
             for draw in self.draws:
                 edge = _draw_edges(draw, node, rng)
@@ -124,6 +153,39 @@ def weigh(levels: list[Level]) -> Diagram:
         raise StartError("the start states' volume is beyond the reals; give smaller bounds")
     count = None if dimension[0] > 0 else int(total)
     return Diagram(draws, count, int(dimension[0]), nodes)
+
+
+def _flatten(draws: list[_Draw], dtype: np.dtype[Any]) -> _Flat:
+    levels = np.full((len(draws), 6), -1, dtype=np.int64)
+    nodes = edges = numbers = 0
+    exact = True
+    for level, draw in zip(levels, draws, strict=True):
+        level[:4] = draw.column, draw.real, nodes, edges
+        nodes += len(draw.first)
+        edges += len(draw.low)
+        if not draw.certain:
+            level[4], numbers = numbers, numbers + 1
+        wide = draw.low < draw.high
+        if wide.any():
+            level[5], numbers = numbers, numbers + 1
+            sizes = draw.high[wide].astype(np.float64) - draw.low[wide]
+            exact &= draw.real or bool(sizes.max() < _WIDEST)
+    return _Flat(
+        levels,
+        (_joined([d.first for d in draws]), _joined([d.begin for d in draws])),
+        (
+            _joined([d.low for d in draws]).astype(dtype),
+            _joined([d.high for d in draws]).astype(dtype),
+            _joined([d.target for d in draws]),
+            _joined([d.shares for d in draws]),
+        ),
+        numbers,
+        exact,
+    )
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(parts)
 
 
 def _pairs(level: Level) -> list[tuple[int, int]]:

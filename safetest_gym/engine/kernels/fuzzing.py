@@ -12,13 +12,13 @@ from typing import Any
 
 from numba import njit
 
-from safetest_gym.engine.kernels.native import place
 from safetest_gym.engine.kernels.fuzz_graph import (
     KNOWN,
     MEASURED,
     NEED_DISTANCES,
     expand_state,
 )
+from safetest_gym.engine.kernels.native import place
 from safetest_gym.engine.kernels.stepping import random_unit
 
 __all__ = [

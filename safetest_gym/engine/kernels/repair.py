@@ -27,9 +27,7 @@ def scores_kernel(index: Any, value: Any, base: Any, x: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def column_mass_kernel(
-    index: Any, value: Any, owner: Any, good: Any, bad: Any, out: Any
-) -> None:
+def column_mass_kernel(index: Any, value: Any, owner: Any, good: Any, bad: Any, out: Any) -> None:
     """Add to out[j, a] the absolute coefficients of x[j, a] in all rows."""
     for r in range(owner.shape[0]):
         i = owner[r]
