@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from safetest_gym.callbacks.feedback import FeedbackCallback
     from safetest_gym.callbacks.priority_starts import PriorityStarts
+    from safetest_gym.callbacks.repair import RepairCallback
     from safetest_gym.callbacks.safety_test import SafetyTestCallback
     from safetest_gym.callbacks.shield import ShieldCallback
     from safetest_gym.callbacks.tester import SafetyPlan, SafetyResult
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FeedbackCallback",
     "PriorityStarts",
+    "RepairCallback",
     "SafetyPlan",
     "SafetyResult",
     "SafetyTestCallback",
@@ -27,6 +29,7 @@ __all__ = [
 _HOMES = {
     "FeedbackCallback": "feedback",
     "PriorityStarts": "priority_starts",
+    "RepairCallback": "repair",
     "SafetyPlan": "tester",
     "SafetyResult": "tester",
     "SafetyTestCallback": "safety_test",

@@ -70,11 +70,6 @@ def _slid(puzzle: Any) -> Rewards:
     return [_ends(), {"kind": "expression", "expression": way, "difference": True, "scale": -0.1}]
 
 
-def _gap(_: object) -> Rewards:
-    gap = "lead_position - ego_position"
-    return [_ends(failing=-5.0), {"kind": "expression", "expression": gap, "scale": -0.002}]
-
-
 def _env(step_limit: int, **more: Any) -> dict[str, Any]:
     return {"observation": "normalized", "step_limit": step_limit, **more}
 
@@ -83,17 +78,22 @@ PRESETS: dict[str, Preset] = {
     "Beluga": Preset(steps=400_000, env=_env(150)),
     "Blocksworld": Preset(steps=400_000, env=_env(100), rewards=lambda _: _potential(0.02)),
     "BouncingBall": Preset(steps=300_000, env=_env(200)),
-    "CartPole": Preset(steps=300_000, env=_env(200)),
+    "CartPole": Preset(
+        steps=200_000,
+        env=_env(1000),
+        learner={
+            "gamma": 0.998,
+            "ent_coef": 0.0,
+            "n_steps": 256,
+            "batch_size": 1024,
+            "learning_rate": 7e-4,
+        },
+    ),
     "FlappyBird": Preset(steps=200_000, env=_env(100)),
     "FlightDiversion": Preset(steps=200_000, env=_env(100)),
-    # Positions far along the road say nothing once they are scaled; the speed is enough.
-    "FollowCar": Preset(
-        steps=200_000,
-        env={"observation": "float32", "observed": ["ego_velocity"], "step_limit": 300},
-        rewards=_gap,
-    ),
+    "FollowCar": Preset(steps=100_000, env=_env(200)),
     "InvertedPendulum": Preset(steps=300_000, env=_env(200)),
-    "NPuzzle": Preset(steps=400_000, env=_env(150), learner={"gamma": 0.97}, rewards=_slid),
+    "NPuzzle": Preset(steps=200_000, env=_env(150), learner={"gamma": 0.97}, rewards=_slid),
     "OneWayLine": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.01)),
     "Rovers": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.02)),
     "Transport": Preset(

@@ -17,7 +17,7 @@ from safetest_gym.callbacks.records import Record, Records
 from safetest_gym.callbacks.tester import SafetyPlan, SafetyResult, SafetyTester, as_plan
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
-from safetest_gym.policies import Policy, policy_from_sb3
+from safetest_gym.policies import Evaluation, Policy, policy_from_sb3
 from safetest_gym.task import Task
 
 __all__ = ["SafetyTestCallback"]
@@ -140,6 +140,10 @@ class SafetyTestCallback(EventCallback):
         if self.plan.share is None:
             return None
         return self.plan.share * self._elapsed() - self._spent
+
+    def rates(self, policy: Policy) -> Evaluation:
+        """%Unsafe and %Goal of another policy, from the same held-out starts."""
+        return self._ready.rates(policy)
 
     def test_now(self) -> SafetyResult:
         """Test the policy as it is, whatever is due; for the end of training."""

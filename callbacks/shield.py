@@ -8,9 +8,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from sb3_contrib import MaskablePPO
 
 from safetest_gym.callbacks.following import TestFollower, Tests
 from safetest_gym.callbacks.learner import environment_of, exact_states, require_masks
+from safetest_gym.callbacks.lessons import Lessons
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
 from safetest_gym.policies import policy_from_sb3
@@ -26,6 +28,9 @@ from safetest_gym.repair.shields_file import load_shield, save_shield
 __all__ = ["Mode", "ShieldCallback"]
 
 Mode = Literal["faults", "decider", "decider-then-faults", "faults-then-decider"]
+
+_SAMPLE_EVERY = 8
+"""Steps of all environments between two looks at their states."""
 
 _KEPT = 5_000
 """Restricted states, and as many others, that the report on variables looks at."""
@@ -49,7 +54,9 @@ class ShieldCallback(TestFollower):
         tests: a `SafetyTestCallback` before this one in the list, or the arguments of one.
         extra: a shield that is in force besides, such as a `LearnedShield`; or its file.
         save_path: where the shield is saved after every test.
-        sample_every: timesteps between two looks at the environments' states.
+        lessons: steps of gradient descent before each rollout of MaskablePPO, on the
+            probability of permitted actions where the shield acts (see `Lessons`); 0 for
+            none. A policy that is never taught needs the shield for ever.
     """
 
     def __init__(
@@ -60,7 +67,7 @@ class ShieldCallback(TestFollower):
         tests: Tests = None,
         extra: Shield | str | Path | None = None,
         save_path: str | Path | None = None,
-        sample_every: int = 500,
+        lessons: int = 10,
     ) -> None:
         super().__init__(tests)
         if mode not in get_args(Mode):
@@ -71,7 +78,8 @@ class ShieldCallback(TestFollower):
         self.failing_episodes = self.episodes = 0
         self._extra = extra
         self._save_path = None if save_path is None else Path(save_path)
-        self._sample_every, self._sample_due = sample_every, sample_every
+        self._lessons = Lessons(lessons)
+        self._since_sample = 0
         self._faults: FaultShield | None = None
         self._decider: DeciderShield | None = None
         self._samples = _Samples()
@@ -108,8 +116,14 @@ class ShieldCallback(TestFollower):
 
     def _on_faults(self, new: Sequence[Fault]) -> None:
         assert self._faults is not None
+        self._lessons.add(np.array([fault.state for fault in new]))
         if self._faults.add(new) and not self._by_decider():
             self._put()
+
+    def _on_rollout_start(self) -> None:
+        if isinstance(self.model, MaskablePPO):
+            needed = self._lessons.give(self.model, self.shield)
+            self.logger.record("shield/lessons_needed_rate", needed)
 
     def _on_each_step(self) -> None:
         before = self.steps - self.training_env.num_envs
@@ -119,8 +133,9 @@ class ShieldCallback(TestFollower):
             if info.get("outcome") is not None:
                 self.episodes += 1
                 self.failing_episodes += info["outcome"] == "failing"
-        if self.steps >= self._sample_due:
-            self._sample_due = self.steps + self._sample_every
+        self._since_sample += 1
+        if self._since_sample == _SAMPLE_EVERY:
+            self._since_sample = 0
             self._sample()
 
     def _sample(self) -> None:
@@ -135,6 +150,7 @@ class ShieldCallback(TestFollower):
         actions = policy_from_sb3(self.model).bind(self.tests.task).actions(states, applicable)
         restricted = (allowed != applicable).any(axis=1)
         self._samples.add(states, restricted, ~allowed[np.arange(len(states)), actions])
+        self._lessons.add(states[restricted])
 
     def _on_test(self) -> None:
         """Log, and begin to count anew."""

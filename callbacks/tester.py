@@ -14,7 +14,7 @@ from safetest_gym.deciders import Budget, make_decider
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault, FaultAnalysis, find_faults
 from safetest_gym.fuzzing import End, Fuzzer, Runs, Strategy
-from safetest_gym.policies import EvaluationConfig, Policy, evaluate
+from safetest_gym.policies import Evaluation, EvaluationConfig, Policy, evaluate
 from safetest_gym.task import Task
 
 __all__ = ["SafetyPlan", "SafetyResult", "SafetyTester", "as_plan"]
@@ -160,6 +160,11 @@ class SafetyTester:
             before_failures=found.states(found.before_failures),
             before_cycles=found.states(found.before_cycles),
         )
+
+    def rates(self, policy: Policy) -> Evaluation:
+        """%Unsafe and %Goal of a policy from the held-out starts."""
+        runs = self.plan.runs_per_start
+        return evaluate(policy, self.task, self.held_out, runs, config=self._rates)
 
     def _starts(self, number: int) -> State:
         """Start states of a test, not held-out ones where there are others."""

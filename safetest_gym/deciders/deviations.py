@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from safetest_gym.deciders.base import Decider
+from safetest_gym.deciders.borrowed import BorrowingDecider
 from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.engine.kernels import search
 
 __all__ = ["DeviationDecider"]
 
 
-class DeviationDecider(Decider):
+class DeviationDecider(BorrowingDecider):
     """Proved per state: how many deviations it needs at least, and how many suffice.
 
     With a finite radius, `space` holds a row (state, radius) for each state; queries with

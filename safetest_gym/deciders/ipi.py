@@ -51,9 +51,7 @@ class IpiDecider(Decider):
     def _advance(self, root: int) -> int:
         space = self.space
         code: int = k.ipi_kernel(
-            space.block,
-            space.way,
-            space.policy,
+            (space.block, space.way, space.policy),
             space.arrays,
             (self.verdict, self._seen),
             (self._frames, self._outcomes, self._visited),

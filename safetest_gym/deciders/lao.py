@@ -36,9 +36,7 @@ class LaoDecider(BellmanDecider):
     def _run(self) -> int:
         space = self.space
         code: int = k.lao_kernel(
-            space.block,
-            space.way,
-            space.policy,
+            (space.block, space.way, space.policy),
             space.arrays,
             (self.verdict, self._lower, self._upper, self._first, self._actions, self._stamp),
             self._lists[:3],

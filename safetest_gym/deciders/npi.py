@@ -39,9 +39,7 @@ class NpiDecider(Decider):
     def _advance(self, root: int) -> int:
         space = self.space
         code: int = k.npi_kernel(
-            space.block,
-            space.way,
-            space.policy,
+            (space.block, space.way, space.policy),
             space.arrays,
             (self.verdict, self._choice, self._stamp),
             (self._frames, self._outcomes, self._visited),

@@ -9,7 +9,7 @@ import numpy as np
 from safetest_gym.deciders.explicit import ExplicitDecider
 from safetest_gym.deciders.space import Order
 from safetest_gym.engine.kernels import propu as k
-from safetest_gym.engine.kernels.explicit import QUEUE
+from safetest_gym.engine.kernels.explicit import LISTED, QUEUE
 
 __all__ = ["PropuDecider"]
 
@@ -37,7 +37,7 @@ class PropuDecider(ExplicitDecider):
         self._head = self.space.column(np.int32, -1)
 
     def _start(self, node: int) -> None:
-        if self.counters[k.LISTED] or self.counters[QUEUE]:
+        if self.counters[LISTED] or self.counters[QUEUE]:
             self._reset()
         self.counters[[k.PHASE, k.NEXT]] = 0
         self._queue[0] = node
@@ -46,9 +46,7 @@ class PropuDecider(ExplicitDecider):
     def _run(self) -> int:
         space = self.space
         code: int = k.propu_kernel(
-            space.block,
-            space.way,
-            space.policy,
+            (space.block, space.way, space.policy),
             space.arrays,
             (self.verdict, self._first, self._actions, self._remaining, self._head),
             self._lists,

@@ -8,6 +8,7 @@ import numpy as np
 
 from safetest_gym.deciders.deviations import DeviationDecider
 from safetest_gym.engine.kernels import tarjan as k
+from safetest_gym.engine.kernels.search import EXPANDED
 
 __all__ = ["TarjanDecider"]
 
@@ -34,7 +35,7 @@ class TarjanDecider(DeviationDecider):
     def _start(self, node: int) -> None:
         self._reset()
         if not self._standing():
-            self.counters[k.EXPANDED] += 1
+            self.counters[EXPANDED] += 1
             self.counters[k.DEPTH] = 1
             self._frames[0] = node, self._left, 0, -1, 0, 0, -1, 0
             self._place[node] = 0
@@ -42,9 +43,7 @@ class TarjanDecider(DeviationDecider):
     def _run(self) -> int:
         space = self.space
         code: int = k.tarjan_kernel(
-            space.block,
-            space.way,
-            space.policy,
+            (space.block, space.way, space.policy),
             space.arrays,
             (self.verdict, self._lower, self._upper, self._place),
             (self._frames, self._outcomes),

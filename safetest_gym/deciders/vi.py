@@ -37,9 +37,7 @@ class ViDecider(BellmanDecider):
     def _run(self) -> int:
         space = self.space
         code: int = k.vi_kernel(
-            space.block,
-            space.way,
-            space.policy,
+            (space.block, space.way, space.policy),
             space.arrays,
             (self.verdict, self._lower, self._upper, self._first, self._actions),
             self._lists,

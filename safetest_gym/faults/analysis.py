@@ -75,12 +75,15 @@ class StateSafety:
         self.tested = 0
         self._verdict = np.empty(0, np.uint8)
 
-    def ask(self, numbers: Numbers) -> NDArray[np.uint8]:
-        """Verdicts; states not decided before are, in the order given."""
+    def _fit(self) -> None:
         if len(self._verdict) < self.graph.capacity:
             grown = np.full(self.graph.capacity, _UNASKED, np.uint8)
             grown[: len(self._verdict)] = self._verdict
             self._verdict = grown
+
+    def ask(self, numbers: Numbers) -> NDArray[np.uint8]:
+        """Verdicts; states not decided before are, in the order given."""
+        self._fit()
         open_ = numbers[self._verdict[numbers] == _UNASKED]
         if len(open_):
             distinct, places = np.unique(open_, return_index=True)
@@ -90,6 +93,26 @@ class StateSafety:
             self.tested += len(wanted)
         return self._verdict[numbers]
 
+    def settle(self, numbers: Numbers) -> None:
+        """Decide states; where all of the policy's outcomes are known to be safe, it is safe."""
+        self._fit()
+        open_ = np.unique(numbers[self._verdict[numbers] == _UNASKED])
+        open_ = open_[self.graph.degree[open_] > 0]
+        if len(open_):
+            outcomes, begin = self._outcomes(open_)
+            safe = self._verdict[outcomes] == Verdict.SAFE
+            sure = open_[np.logical_and.reduceat(safe, begin)]
+            self._verdict[sure] = Verdict.SAFE
+            self.tested += len(sure)
+        self.ask(numbers)
+
+    def _outcomes(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
+        """All outcomes of acting states, and where those of each begin."""
+        degree = self.graph.degree[numbers]
+        begin = np.cumsum(degree) - degree
+        rows = np.repeat(self.graph.first[numbers] - begin, degree) + np.arange(degree.sum())
+        return self.graph.edges[rows], begin
+
     def judge(self, numbers: Numbers) -> tuple[NDArray[np.uint8], Numbers, NDArray[np.bool_]]:
         """Per expanded state: its verdict, an unsafe outcome of a fault or -1, is it open?"""
         verdicts = self.ask(numbers)
@@ -97,16 +120,11 @@ class StateSafety:
         unknown = verdicts == Verdict.UNKNOWN
         acting = np.flatnonzero((verdicts == Verdict.SAFE) & (self.graph.degree[numbers] > 0))
         if len(acting):
-            first = self.graph.first[numbers[acting]]
-            degree = self.graph.degree[numbers[acting]]
-            begin = np.cumsum(degree) - degree
-            rows = np.repeat(first - begin, degree) + np.arange(degree.sum())
-            outcomes = self.graph.edges[rows]
+            outcomes, begin = self._outcomes(numbers[acting])
             found = self.ask(outcomes)
-            worst = np.minimum.reduceat(
-                np.where(found == Verdict.UNSAFE, np.arange(len(rows)), len(rows)), begin
-            )
-            faulty = worst < len(rows)
+            places = np.where(found == Verdict.UNSAFE, np.arange(len(found)), len(found))
+            worst = np.minimum.reduceat(places, begin)
+            faulty = worst < len(found)
             bad[acting[faulty]] = outcomes[worst[faulty]]
             doubtful = np.logical_or.reduceat(found == Verdict.UNKNOWN, begin)
             unknown[acting[doubtful & ~faulty]] = True
@@ -176,6 +194,15 @@ def _check_actions(runs: Runs, graph: PolicyGraph, numbers: Numbers) -> None:
         )
 
 
+def _safe_actions(decider: Decider, states: NDArray[Any]) -> NDArray[np.bool_]:
+    """Per state and action, are all outcomes safe? All at once where the decider can."""
+    verdicts = getattr(decider, "action_verdicts", None)
+    if verdicts is not None and len(states):
+        mask: NDArray[np.bool_] = verdicts(states) == Verdict.SAFE
+        return mask
+    return np.array([decider.safe_actions(state) for state in states], np.bool_)
+
+
 class _Search:
     """The states of runs, decided in the order asked for."""
 
@@ -197,12 +224,12 @@ class _Search:
 
     def all(self) -> None:
         """Decide every state on the runs."""
-        rows = np.arange(len(self._numbers))
         if self._backward:
-            sizes = np.diff(self._runs.offsets)
-            turned = np.repeat(self._runs.offsets[:-1] + self._runs.offsets[1:] - 1, sizes)
-            rows = turned - rows
-        self._judge(rows)
+            first, row = self._runs.offsets[:-1], self._runs.offsets[1:] - 1
+            while len(row):
+                self._safety.settle(self._numbers[row])
+                first, row = first[row > first], row[row > first] - 1
+        self._judge(np.arange(len(self._numbers)))
 
     def first_of_each(self) -> None:
         """Go along each run up to its first fault."""
@@ -249,15 +276,15 @@ class _Search:
         )
         states = graph.vectors(distinct)
         outcomes = graph.vectors(self._bad[rows[places]])
+        safe = _safe_actions(self._safety.decider, states)
         faults = []
         for i in np.argsort(places).tolist():
             run = int(owner[places[i]])
-            mask = self._safety.decider.safe_actions(states[i])
             fault = Fault(
                 states[i],
                 int(graph.action[distinct[i]]),
                 outcomes[i],
-                tuple(np.flatnonzero(mask).tolist()),
+                tuple(np.flatnonzero(safe[i]).tolist()),
                 int(runs.indices[run]),
                 int(rows[places[i]] - runs.offsets[run]),
                 Verdict(int(self._verdict[runs.offsets[run]])),

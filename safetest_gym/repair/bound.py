@@ -53,8 +53,9 @@ def _cuts(problem: RepairProblem) -> Any:
             if weight is not None:
                 up, down = value * weight[group, None], -value * weight[group, None]
                 many = several[group, None]
-                up, down = np.where(many, np.maximum(up, 0), up), np.where(
-                    many, np.maximum(down, 0), down
+                up, down = (
+                    np.where(many, np.maximum(up, 0), up),
+                    np.where(many, np.maximum(down, 0), down),
                 )
             else:
                 near, far = 1 / least[group, None], 1 / most[group, None]

@@ -42,9 +42,7 @@ class Demands:
         return np.concatenate([self.faults.states, self.keep.states])
 
 
-def demands(
-    policy: Policy, faults: FaultSet, keep: KeepSet | None, variant: Variant
-) -> Demands:
+def demands(policy: Policy, faults: FaultSet, keep: KeepSet | None, variant: Variant) -> Demands:
     """Check a request against the policy and put it into the order of its outputs.
 
     States to keep that the policy cannot tell from a fault's state are left out.
@@ -99,9 +97,7 @@ def _unfixable(points: NDArray[np.float32], faults: FaultSet, variant: Variant) 
         members.setdefault(point.tobytes(), []).append(row)
     impossible = np.zeros(len(faults), dtype=np.bool_)
     for rows in members.values():
-        wrong: set[Demand] = contradicting(
-            [pairs[row] for row in rows], faults.applicable.shape[1]
-        )
+        wrong: set[Demand] = contradicting([pairs[row] for row in rows], faults.applicable.shape[1])
         for row in rows:
             impossible[row] = pairs[row] in wrong
     return impossible

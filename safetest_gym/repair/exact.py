@@ -6,11 +6,14 @@ can move a difference of scores further than that solution costs.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.fixed_choice import comparison_program
 from safetest_gym.repair.problem import RepairProblem
+from safetest_gym.repair.reduction import useful_columns, with_columns
 from safetest_gym.repair.solver import Program, Solution, SolverChoice
 
 __all__ = ["solve_exactly"]
@@ -29,7 +32,7 @@ def solve_exactly(
 
     Without a known solution, "infeasible" means: none that costs less than 10,000.
     """
-    group, good = np.nonzero(problem.good & problem.bad.any(axis=1)[:, None])
+    group, good = np.nonzero(problem.good & np.any(problem.bad, axis=1, keepdims=True))
     option, bad = np.nonzero(problem.bad[group])
     owner = group[option]
     index = problem.features.index[owner].astype(np.int64) * problem.num_actions
@@ -42,18 +45,18 @@ def solve_exactly(
     program = _with_choices(problem, plain, (group, option), cost)
     if known is not None:
         guess = _guess(problem, known, (group, good, columns), program)
-        program = Program(**{**_fields(program), "guess": guess})
-    solution = solver.solve(program, *limits)
+        program = replace(program, guess=guess)
+    width = len(columns)
+    useful = useful_columns(plain, 2 * width)
+    kept = np.concatenate([useful, np.arange(2 * width, len(program.cost))])
+    solution = solver.solve(with_columns(program, kept), *limits)
     if solution.point is None:
         return solution, None
-    width = len(columns)
+    point = np.zeros(len(program.cost))
+    point[kept] = solution.point
     change = np.zeros(problem.features.allowed.shape)
-    change.ravel()[columns] = solution.point[:width] - solution.point[width : 2 * width]
+    change.ravel()[columns] = point[:width] - point[width : 2 * width]
     return solution, change
-
-
-def _fields(program: Program) -> dict[str, object]:
-    return {name: getattr(program, name) for name in program.__slots__}
 
 
 def _with_choices(

@@ -35,6 +35,7 @@ def tree_features(
     base = np.repeat(policy.base_scores.astype(np.float64)[None], len(states), axis=0)
     for t in range(len(policy.trees)):
         base += values[index[:, t]]
+    assert isinstance(index, np.ndarray)
     features = Features(index, np.ones(index.shape), base, allowed)
     return features, np.column_stack([owner, numbers - first[owner]])
 

@@ -59,7 +59,7 @@ def comparison_program(
     plus = place[index * actions + good[:, None]]
     minus = place[index * actions + bad[:, None]]
     soft = np.unique(owner[~problem.hard[owner]])
-    width, rows = len(columns), np.arange(len(owner))
+    width = len(columns)
     slack = np.full(len(owner), -1)
     if len(soft):
         at = np.minimum(np.searchsorted(soft, owner), len(soft) - 1)
@@ -132,7 +132,7 @@ def _promising(search: FirstOrder) -> NDArray[np.bool_]:
     """Entries of the change, flat, that the prices nearly justify changing."""
     slope = search.slope(search.y)
     chosen = (np.abs(slope) > _PROMISING) | (search.x != 0)
-    return (chosen & search.problem.features.allowed).ravel()
+    return np.asarray((chosen & search.problem.features.allowed).ravel(), dtype=np.bool_)
 
 
 def _near(needs: NDArray[np.float64]) -> float:

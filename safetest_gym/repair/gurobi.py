@@ -45,11 +45,12 @@ def solve_gurobi(program: Program, time_limit: float, gap: float) -> Solution:
     shape = len(program.row_lower), len(program.cost)
     matrix = csr_matrix((program.values, program.columns, program.start), shape=shape)
     with _environment(gurobipy) as environment, gurobipy.Model(env=environment) as model:
-        model.Params.TimeLimit = max(time_limit, 0.01)
-        model.Params.MIPGap = gap
-        model.Params.Threads = 2
-        model.Params.InfUnbdInfo = 1
-        kinds = np.full(shape[1], gurobipy.GRB.CONTINUOUS)
+        parameters: Any = model.Params
+        parameters.TimeLimit = max(time_limit, 0.01)
+        parameters.MIPGap = gap
+        parameters.Threads = 2
+        parameters.InfUnbdInfo = 1
+        kinds: Any = np.full(shape[1], gurobipy.GRB.CONTINUOUS)
         if program.integer is not None:
             kinds[program.integer] = gurobipy.GRB.INTEGER
         x = model.addMVar(

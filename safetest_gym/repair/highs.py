@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,7 @@ _INTERIOR_FROM = 1000
 
 def solve_highs(program: Program, time_limit: float, gap: float) -> Solution:
     """Solve with HiGHS."""
-    import highspy
-
+    highspy: Any = import_module("highspy")
     _watch_forks()
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)

@@ -39,8 +39,7 @@ def repair_last_layer(policy: MlpPolicy, demands: Demands, settings: Settings) -
         rows = np.flatnonzero(np.isin(problem.group[: problem.num_faults], conflict))
         raise RepairError(
             f"no change of the last layer fixes these {len(rows)} faults "
-            "(and keeps what must be kept) together; fix fewer, keep less (a finite penalty), "
-            "or use method='finetune'",
+            "(and keeps what must be kept) together; fix fewer, or keep less (a finite penalty)",
             faults=demands.rows[rows],
         )
     last = policy.layers[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,10 @@ _EXACT_UP_TO = 100
 _STEPS = 1000
 _STARTS = ((100, 8), (400, 4), (1500, 2))
 """How many searches from different first choices, by the number of open groups."""
+_NEIGHBOURHOODS = 12
+"""How often the winners of a few groups are chosen anew, exactly."""
+_NEIGHBOURHOOD_SECONDS = 1.0
+_FREE = 14
 _ATTEMPTS = 4
 """How often other choices are tried before a conflict counts."""
 _CONFIRM_SECONDS = 5.0
@@ -80,9 +84,7 @@ def least_change(
     if not open_:
         return LeastChange(nothing, 0.0, 0.0, "nothing to do", none)
     deadline = begun + limits.time_limit
-    exact = limits.algorithm == "exact" or (
-        limits.algorithm == "auto" and open_ <= _EXACT_UP_TO
-    )
+    exact = limits.algorithm == "exact" or (limits.algorithm == "auto" and open_ <= _EXACT_UP_TO)
     search, polished = _feasible(problem, solver, deadline, winners)
     if polished.change is None:
         confirmed = _impossible(problem, solver, polished.conflict) is None
@@ -159,10 +161,37 @@ def _improved(
     cost = problem.cost(best)
     for _ in range(starts):
         if time.monotonic() > deadline:
-            break
+            return best
         search = FirstOrder(problem, rng)
         search.run(_STEPS, deadline)
         found = polish(problem, solver, search, deadline).change
         if found is not None and problem.cost(found) < cost:
             best, cost = found, problem.cost(found)
+    for _ in range(_NEIGHBOURHOODS if starts else 0):
+        if time.monotonic() > deadline:
+            return best
+        near = _neighbourhood(problem, best, rng)
+        _, found = solve_exactly(near, solver, best, (_NEIGHBOURHOOD_SECONDS, 1e-3))
+        if found is not None and _holds(problem, found) and problem.cost(found) < cost:
+            best, cost = found, problem.cost(found)
     return best
+
+
+def _neighbourhood(
+    problem: RepairProblem, best: NDArray[np.float64], rng: np.random.Generator
+) -> RepairProblem:
+    """The problem with all winners fixed but those of a few groups that share features."""
+    features = problem.features
+    scores = np.where(problem.good, features.scores(best), -np.inf)
+    tight = np.flatnonzero(problem.shortfall(best) > -1e-3)
+    several = tight[problem.good[tight].sum(axis=1) > 1]
+    winners = scores.argmax(axis=1)
+    good = np.zeros_like(problem.good)
+    good[np.arange(len(good)), winners] = True
+    if len(several):
+        centre = rng.choice(several)
+        shared = (features.index[several] == features.index[centre]).sum(axis=1)
+        order = np.lexsort((rng.random(len(several)), -shared))
+        free = several[order[:_FREE]]
+        good[free] = problem.good[free]
+    return replace(problem, good=good & problem.good)

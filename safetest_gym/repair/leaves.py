@@ -88,7 +88,7 @@ def _separated(
 def _winners(problem: RepairProblem) -> NDArray[np.int64]:
     """Per group the action that wins in a ranking per leaf of the last tree."""
     pairs = masks_to_demands(problem.good, problem.bad)
-    winners = problem.good.argmax(axis=1).astype(np.int64)
+    winners = np.asarray(problem.good.argmax(axis=1), dtype=np.int64)
     leaves = problem.features.index[:, -1]
     for leaf in np.unique(leaves):
         members = np.flatnonzero((leaves == leaf) & problem.hard)

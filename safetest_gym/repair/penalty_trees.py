@@ -15,6 +15,7 @@ from safetest_gym.policies.trees import VECTOR, Tree, TreeEnsemblePolicy
 from safetest_gym.repair.demand import Demands
 from safetest_gym.repair.method import Outcome, Settings
 from safetest_gym.repair.problem import fault_masks
+from safetest_gym.repair.ranking import Demand, levels, masks_to_demands
 
 __all__ = ["repair_by_penalties"]
 
@@ -54,22 +55,26 @@ def repair_by_penalties(
             policy=policy, algorithm="nothing to do", objective=0.0, lower_bound=0.0, changed=0
         )
     points, member = np.unique(demands.points[: len(faults)], axis=0, return_inverse=True)
-    bad = np.zeros((len(points), policy.interface.num_actions), dtype=np.bool_)
-    np.logical_or.at(bad, member.ravel(), fault_masks(faults, settings.variant)[1])
+    wanted: list[list[Demand]] = [[] for _ in points]
+    pairs = masks_to_demands(*fault_masks(faults, settings.variant))
+    for place, pair in zip(member.ravel(), pairs, strict=True):
+        wanted[place].append(pair)
+    down = np.array([levels(row, policy.interface.num_actions) for row in wanted])
+    bad = down > 0
     whole = np.issubdtype(faults.states.dtype, np.integer)
     penalty = _penalty(policy)
     new: list[Tree] = []
     if not policy.trees or policy.trees[0].output == VECTOR:
-        new.append(_tree(points, np.where(bad, penalty, np.float32(0)), whole, VECTOR))
+        new.append(_tree(points, (down * penalty).astype(np.float32), whole, VECTOR))
     else:
         for action in np.flatnonzero(bad.any(axis=0)):
             rows = bad[:, action]
-            values = np.full((int(rows.sum()), 1), penalty, dtype=np.float32)
+            values = (down[rows, action, None] * penalty).astype(np.float32)
             new.append(_tree(points[rows], values, whole, int(action)))
     return Outcome(
         policy=replace(policy, trees=policy.trees + tuple(new)),
         algorithm="trie",
-        objective=float(bad.sum() * abs(float(penalty))),
+        objective=float(down.sum() * abs(float(penalty))),
         lower_bound=0.0,
         changed=int(bad.sum()),
         trees_added=len(new),

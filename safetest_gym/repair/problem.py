@@ -97,7 +97,7 @@ class RepairProblem:
     @property
     def num_actions(self) -> int:
         """Outputs of the policy."""
-        return self.good.shape[1]
+        return int(self.good.shape[1])
 
     @property
     def hard(self) -> NDArray[np.bool_]:
@@ -169,9 +169,7 @@ def repair_problem(
     )
 
 
-def fault_masks(
-    faults: FaultSet, variant: Variant
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def fault_masks(faults: FaultSet, variant: Variant) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Good and bad actions per fault, shapes (n, A)."""
     own = np.zeros_like(faults.safe)
     own[np.arange(len(faults)), faults.actions] = True

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.repair.problem import RepairProblem
 
-__all__ = ["Demand", "contradicting", "masks_to_demands", "ranked", "unrankable"]
+__all__ = ["Demand", "contradicting", "levels", "masks_to_demands", "ranked", "unrankable"]
 
 Demand = tuple[int, int]
 """Bit masks of the good and of the bad actions."""
@@ -62,6 +62,24 @@ def ranked(demands: Iterable[Demand], num_actions: int) -> dict[Demand, int]:
                 winners[good, bad] = (good & top & -(good & top)).bit_length() - 1
         left -= winners.keys()
     return winners
+
+
+def levels(demands: Iterable[Demand], num_actions: int) -> list[int]:
+    """Per action how far down it stands in a ranking that satisfies all demands."""
+    left = {demand for demand in demands if demand[1]}
+    actions, level = (1 << num_actions) - 1, [0] * num_actions
+    while left and actions:
+        blocked = 0
+        for _, bad in left:
+            blocked |= bad
+        top = actions & ~blocked
+        if not top:
+            break
+        actions &= blocked
+        for action in range(num_actions):
+            level[action] += actions >> action & 1
+        left = {demand for demand in left if not demand[0] & top}
+    return level
 
 
 def unrankable(problem: RepairProblem) -> NDArray[np.int64]:

@@ -20,9 +20,9 @@ from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet, KeepSet
 from safetest_gym.repair.solver import SolverName, choose_solver
 
-__all__ = ["Method", "repair"]
+__all__ = ["Method", "fixed_faults", "repair"]
 
-Method = Literal["leaves", "penalty-trees", "last-layer", "finetune"]
+Method = Literal["leaves", "penalty-trees", "last-layer"]
 
 _WIDEN = 8.0
 _ATTEMPTS = 5
@@ -44,8 +44,7 @@ def repair(
     Args:
         method: ``leaves`` changes leaf values of a tree ensemble least and adds trees only
             where that cannot be enough; ``penalty-trees`` adds a tree that singles out the
-            faults' states; ``last-layer`` changes the last layer of a network least;
-            ``finetune`` trains all its weights until the faults are gone.
+            faults' states; ``last-layer`` changes the last layer of a network least.
         variant: ``strong``: a safe action beats every unsafe one; ``weak``: some
             applicable action beats the bad one.
         keep: states whose decisions must stay.
@@ -60,7 +59,9 @@ def repair(
     if variant not in ("weak", "strong"):
         raise ConfigError(f"variant must be 'weak' or 'strong', got {variant!r}")
     if not time_limit > 0 or not gap >= 0:
-        raise ConfigError(f"time_limit must be positive and gap at least 0, got {time_limit}, {gap}")
+        raise ConfigError(
+            f"time_limit must be positive and gap at least 0, got {time_limit}, {gap}"
+        )
     run = _method(method, policy)
     wanted = demands(policy, faults, keep, variant)
     settings = Settings(
@@ -100,13 +101,14 @@ def _until_fixed(
     faults: FaultSet,
 ) -> tuple[Outcome, NDArray[np.bool_], int]:
     """Repair with wider margins until rounding leaves no fault that can be fixed."""
-    for attempt in range(1, _ATTEMPTS + 1):
+    attempt = 1
+    while True:
         outcome = run(wanted, settings)
         fixed = fixed_faults(outcome.policy, faults, settings.variant)
-        if fixed[wanted.rows].all():
-            break
+        if fixed[wanted.rows].all() or attempt == _ATTEMPTS:
+            return outcome, fixed, attempt
         settings = replace(settings, margin=settings.margin * _WIDEN)
-    return outcome, fixed, attempt
+        attempt += 1
 
 
 def fixed_faults(policy: Policy, faults: FaultSet, variant: Variant) -> NDArray[np.bool_]:
@@ -131,7 +133,7 @@ def _method(name: Method, policy: Policy) -> Callable[[Demands, Settings], Outco
 
         on_trees = repair_leaves if name == "leaves" else repair_by_penalties
         return lambda wanted, settings: on_trees(policy, wanted, settings)
-    if name in ("last-layer", "finetune"):
+    if name == "last-layer":
         if not isinstance(policy, MlpPolicy):
             raise ConfigError(
                 f"{name} repairs networks, not a {type(policy).__name__} "
@@ -140,6 +142,4 @@ def _method(name: Method, policy: Policy) -> Callable[[Demands, Settings], Outco
         from safetest_gym.repair.last_layer import repair_last_layer
 
         return lambda wanted, settings: repair_last_layer(policy, wanted, settings)
-    raise ConfigError(
-        f"method must be leaves, penalty-trees, last-layer or finetune, got {name!r}"
-    )
+    raise ConfigError(f"method must be leaves, penalty-trees or last-layer, got {name!r}")

@@ -73,7 +73,7 @@ def _grow(points: NDArray[np.float32], demands: Sequence[Demand], actions: int) 
     work = [(tree.leaf(), np.arange(len(points)))]
     while work:
         node, rows = work.pop()
-        if not contradicting({demands[r] for r in rows}, actions):
+        if not contradicting({demands[r] for r in rows.tolist()}, actions):
             continue
         feature, threshold = _best_split(points, demands, rows, actions)
         below = points[rows, feature] < threshold
@@ -87,8 +87,8 @@ def _best_split(
     points: NDArray[np.float32], demands: Sequence[Demand], rows: NDArray[np.int64], actions: int
 ) -> tuple[int, np.float32]:
     """The test that leaves the fewest contradictions, of equal ones the most balanced."""
-    kinds = {demand: i for i, demand in enumerate(dict.fromkeys(demands[r] for r in rows))}
-    kind = np.array([kinds[demands[r]] for r in rows])
+    kinds = {demand: i for i, demand in enumerate(dict.fromkeys(demands[r] for r in rows.tolist()))}
+    kind = np.array([kinds[demands[r]] for r in rows.tolist()])
     listed = list(kinds)
     best: tuple[int, int] | None = None
     split: tuple[int, np.float32] | None = None
@@ -98,7 +98,7 @@ def _best_split(
             below = values < threshold
             stuck = 0
             for side in (below, ~below):
-                wrong = contradicting([listed[k] for k in np.unique(kind[side])], actions)
+                wrong = contradicting([listed[k] for k in np.unique(kind[side]).tolist()], actions)
                 members = np.array([demand in wrong for demand in listed])
                 stuck += int(members[kind[side]].sum())
             worth = stuck, abs(2 * int(below.sum()) - len(rows))

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
+from safetest_gym.callbacks.lessons import Lessons
 from safetest_gym.callbacks.safety_test import SafetyTestCallback
 from safetest_gym.callbacks.shield import ShieldCallback
 from safetest_gym.deciders import Verdict, make_decider
@@ -15,7 +17,7 @@ from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
 from safetest_gym.errors import ConfigError
 from safetest_gym.repair.learned_shield import LearnConfig, LearnedShield, walked_states
-from safetest_gym.repair.shields import FaultShield, ShieldError
+from safetest_gym.repair.shields import DeciderShield, FaultShield, ShieldError
 from safetest_gym.repair.shields_file import load_shield, save_shield
 from tests.callbacks.conftest import make_env, make_model
 
@@ -169,9 +171,7 @@ def test_a_switch_is_needed_exactly_for_modes_that_change() -> None:
 
 
 def test_the_report_names_variables_that_differ_where_the_shield_acts(plan: Plan) -> None:
-    shield = ShieldCallback(
-        mode="decider", tests={"every_steps": 500, "plan": plan}, sample_every=2
-    )
+    shield = ShieldCallback(mode="decider", tests={"every_steps": 500, "plan": plan})
     make_model("MaskablePPO").learn(1000, shield)
     report = shield.report()
     names = [variable.name for variable in shield.tests.task.variables]
@@ -179,3 +179,30 @@ def test_the_report_names_variables_that_differ_where_the_shield_acts(plan: Plan
     assert set(report["variables"]) <= set(names)
     assert len(report["needed_rate_over_time"]) == 2
     assert report["needed_rate"] <= report["restricted_rate"]
+
+
+def test_lessons_teach_the_policy_not_to_need_the_shield(plan: Plan) -> None:
+    def unsafe(lessons: int) -> float:
+        env = SB3VecEnv(OneWayLine(packages=1, locations=5), 8, step_limit=50)
+        shield = ShieldCallback(
+            mode="decider", tests={"every_steps": 4000, "plan": plan}, lessons=lessons
+        )
+        make_model("MaskablePPO", env).learn(2000, shield)
+        return shield.tests.test_now().unsafe_start_rate
+
+    assert unsafe(20) < unsafe(0)
+
+
+def test_a_lesson_changes_only_what_leads_to_the_logits() -> None:
+    model: Any = make_model("MaskablePPO")
+    task = model.get_env().task
+    states = walked_states(task, 200)
+    shield = DeciderShield(task)
+    restricted = (shield.allowed(states) != task.applicable_many(states)).any(axis=1)
+    lessons = Lessons(5)
+    lessons.add(states[restricted])
+    before = {name: value.clone() for name, value in model.policy.state_dict().items()}
+    assert lessons.give(model, shield) > 0
+    changed = {n for n, v in model.policy.state_dict().items() if not torch.equal(v, before[n])}
+    assert changed
+    assert all(n.startswith(("mlp_extractor.policy_net", "action_net")) for n in changed)

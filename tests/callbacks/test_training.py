@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,28 @@ from safetest_gym.task import Task
 
 pytest.importorskip("stable_baselines3")
 
+import torch
+
 from safetest_gym.callbacks.presets import PRESETS
 from safetest_gym.callbacks.training import TrainConfig, train
 from safetest_gym.envs.options import open_task
 from safetest_gym.envs.tasks import TASKS
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 ALGOS = ("maskable-ppo", "maskable-dqn", "ppo", "dqn")
 
 
 class Stop(Exception):
     """Stands for a kill: nothing of ours catches it."""
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small networks are slower with more, much so on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

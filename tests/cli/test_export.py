@@ -26,9 +26,7 @@ def test_a_task_is_written_as_standard_jani(run: Run, data: Path, tmp_path: Path
     assert load_task(document, property="min_fail").property.failure is not None
 
 
-def test_a_task_is_written_as_one_of_reaching_a_goal(
-    run: Run, data: Path, tmp_path: Path
-) -> None:
+def test_a_task_is_written_as_one_of_reaching_a_goal(run: Run, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "ferry.jani"
     files = (data / "ferry.jani", "--properties", data / "ferry.props.jani")
     ended = run("export", *files, "--form", "goal-reaching", "-o", out)

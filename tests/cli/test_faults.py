@@ -187,11 +187,12 @@ def test_a_kill_loses_no_fault_that_was_printed_and_the_command_resumes(
         kill_after(command, float(rng.uniform(1.0, 4.0)), output)
         printed = output.read_text().splitlines()
         lines = [text for text in printed[:-1] if " can lead to " in text]
-        known = {entry.fault.describe(task) for entry in FaultStore(path).faults(task)}
+        with FaultStore(path) as store:
+            known = {entry.fault.describe(task) for entry in store.faults(task)}
         assert set(lines) <= known
         if rng.random() < 0.3:  # and again from nothing
             for file in tmp_path.glob("s.db*"):
-                file.unlink()
+                file.unlink(missing_ok=True)
     assert as_json("faults", *stored)["found"] == whole["found"]
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.deciders.base import Decider
+from safetest_gym.deciders.checking import check_certificate
 from safetest_gym.envs.tasks.beluga import Beluga
 from safetest_gym.envs.tasks.blocksworld import Blocksworld
 from safetest_gym.envs.tasks.families import LayeredFamily, OuterLoop
@@ -30,6 +31,7 @@ __all__ = [
     "agrees_on_random_systems",
     "agrees_with_brute_force",
     "bundled",
+    "proves_its_verdicts",
     "scores",
 ]
 
@@ -108,6 +110,20 @@ _REFERENCES: dict[str, Decider] = {}
 
 def _otf(task: Task) -> Decider:
     return _REFERENCES.setdefault(task.digest, make_decider("otf", task))
+
+
+def proves_its_verdicts(name: str, *, radius: float = np.inf) -> None:
+    """Certificates check, for safe and for unsafe states."""
+    task = hashed_task(places=5)
+    states = states_of(range(12), places=5)
+    policy, _ = _table(task, states, systems_of(task, states), seed=3)
+    decider = make_decider(name, task, policy=policy, radius=radius)
+    found = decider.decide_many(states)
+    assert {Verdict.SAFE, Verdict.UNSAFE} == set(found.tolist())
+    for state, verdict in zip(states, found.tolist(), strict=True):
+        certificate = decider.certificate(state)
+        assert certificate.verdict == verdict
+        check_certificate(task, certificate, policy=None if radius == np.inf else policy)
 
 
 def agrees_after_broken_off_searches(name: str) -> None:

@@ -26,9 +26,11 @@ def test_all_states_of_random_systems_are_decided_as_by_the_fixpoint(
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["app", "learn", "rand"])
 def test_very_many_random_systems_are_decided_as_by_the_fixpoint(order: Any) -> None:
-    for first in range(300, 20_000, 2000):
-        systems = range(first, first + 2000)
-        agreement.agrees_on_random_systems(NAME, order, "label", "mdp", systems=systems, fresh=500)
+    for (mode, kind), begin in zip(agreement.KINDS, (300, 60_000, 90_000), strict=True):
+        for first in range(begin, begin + 8000, 2000):
+            agreement.agrees_on_random_systems(
+                NAME, order, mode, kind, systems=range(first, first + 2000), fresh=500
+            )
 
 
 @pytest.mark.parametrize("mode", ["label", "edge"])
@@ -41,6 +43,11 @@ def test_finite_radii_agree_with_brute_force_over_all_policies(mode: Any, radius
 @pytest.mark.parametrize("task", agreement.BUNDLED)
 def test_bundled_tasks_are_decided_as_by_otf(task: str, radius: float) -> None:
     agreement.agrees_on_a_bundled_task(NAME, agreement.bundled(task), radius=radius)
+
+
+@pytest.mark.parametrize("radius", [np.inf, 0, 1])
+def test_certificates_prove_the_verdicts(radius: float) -> None:
+    agreement.proves_its_verdicts(NAME, radius=radius)
 
 
 def test_what_an_unfinished_search_leaves_behind_misleads_no_other_query() -> None:

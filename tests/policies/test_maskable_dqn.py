@@ -206,3 +206,37 @@ def test_two_trainings_with_one_seed_are_the_same() -> None:
         model.learn(600)
         scores.append(policy_from_sb3(model, interface(3, 4)).scores(states))
     assert (scores[0] == scores[1]).all()
+
+
+class _HashShield:
+    """Forbids two of the actions in most states, by a hash."""
+
+    def mask(self, state: Any, /) -> Any:
+        return self.mask_many(state[None])[0]
+
+    def mask_many(self, states: Any) -> Any:
+        permitted = np.ones((len(states), 5), dtype=np.bool_)
+        mixed, rows = states.sum(axis=1) * 7 + states[:, -2] * 3, np.arange(len(states))
+        permitted[rows, mixed % 5] = permitted[rows, mixed // 5 % 5] = False
+        return permitted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shield", [None, _HashShield()])
+def test_neither_inapplicable_nor_shielded_actions_are_taken(shield: Any) -> None:
+    from safetest_gym.envs.sb3_vec_env import SB3VecEnv
+    from safetest_gym.envs.tasks.one_way_line import OneWayLine
+
+    taken: list[np.ndarray[Any, Any]] = []
+
+    class Watched(SB3VecEnv):
+        def step_async(self, actions: Any) -> None:
+            taken.append(self.action_masks()[np.arange(len(actions)), actions])
+            super().step_async(actions)
+
+    line = OneWayLine(packages=3, locations=5, variant="icy")
+    env = Watched(line, 16, observation="normalized", step_limit=60)
+    env.set_shield(shield)
+    _model(env, learning_starts=4000, train_freq=4).learn(20_000)
+    assert np.concatenate(taken).shape == (20_000,)
+    assert np.concatenate(taken).all()

@@ -14,7 +14,7 @@ from numba import njit
 __all__ = ["backup", "greedy", "solve"]
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def greedy(
     verdict: Any,
     lower: Any,
@@ -43,7 +43,7 @@ def greedy(
     return best
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def backup(
     verdict: Any,
     lower: Any,
@@ -73,7 +73,7 @@ def backup(
     return True
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def solve(verdict: Any, lower: Any, upper: Any, s: int) -> None:
     """The bound of ``s`` is exact."""
     if verdict[s] == 0:

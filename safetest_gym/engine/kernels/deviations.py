@@ -42,7 +42,7 @@ FIRST = OWN + 1
 """First counter that an algorithm has for itself."""
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def standing(verdict: Any, lower: Any, upper: Any, s: int, left: int) -> int:
     """What is proved of ``s`` with so many deviations left: 0 nothing, 1 safe, 2 unsafe."""
     if verdict[s] == 2 or lower[s] > left:
@@ -50,7 +50,7 @@ def standing(verdict: Any, lower: Any, upper: Any, s: int, left: int) -> int:
     return 1 if verdict[s] == 1 and upper[s] <= left else 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def open_plain(
     block: Any,
     states: Any,

@@ -2,7 +2,8 @@
 
 Choices of a state are consecutive, and so are outcomes of a choice:
 
-- ``first[s]``: its first choice, -1 before it was expanded, -2 while it is waiting to be; ``actions[s]``: how many.
+- ``first[s]``: its first choice, -1 before it was expanded, -2 while it is waiting to be;
+  ``actions[s]``: how many choices.
 - ``choices[c]``: first outcome, deviations it costs, and two places for the algorithm. The
   entry behind the last choice holds the end of the outcomes.
 - ``outcomes[e]``: a state, and two places for the algorithm.
@@ -40,18 +41,10 @@ OWN_COUNTERS = FIRST + 4
 NO_CHOICES, NO_OUTCOMES = NO_ROOM, NO_ROOM + 1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def expand(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
+    model: Any,
+    arrays: Any,
     verdict: Any,
     first: Any,
     actions: Any,
@@ -62,6 +55,8 @@ def expand(
     s: int,
 ) -> int:
     """Expand ``s`` and list it; 0, or why that is not possible now (nothing is changed)."""
+    block, way, policy = model
+    states, table, succ, wide, found, scratch, span = arrays
     count = open_actions(block, way, policy, states, scratch, counters, s)
     if count < 0:
         return -count
@@ -94,18 +89,10 @@ def expand(
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def explore(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
+    model: Any,
+    arrays: Any,
     verdict: Any,
     first: Any,
     actions: Any,
@@ -121,26 +108,7 @@ def explore(
         counters[QUEUE] -= 1
         return 0
     before = counters[OUTCOMES]
-    result = expand(
-        block,
-        way,
-        policy,
-        states,
-        table,
-        succ,
-        wide,
-        found,
-        scratch,
-        span,
-        verdict,
-        first,
-        actions,
-        choices,
-        outcomes,
-        listed,
-        counters,
-        s,
-    )
+    result = expand(model, arrays, verdict, first, actions, choices, outcomes, listed, counters, s)
     if result != 0:
         return result
     counters[QUEUE] -= 1

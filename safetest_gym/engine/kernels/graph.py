@@ -34,6 +34,38 @@ DONE, MORE, NO_STATES, NO_ROWS, NO_CHOICES, NO_OUTCOMES, ERROR = range(7)
 """Results: nothing left (or the limit); the slice is over; something must grow; no value."""
 
 
+@njit(forceinline=True, _nrt=False)
+def _write(rows: Any, graph: Any, counters: Any, granularity: int, count: int) -> int:
+    """Write the rows of one state down as choices and outcomes; how many choices now."""
+    _, prob, number, ends, found = rows
+    _, _, actions, first_outcome, outcomes, probabilities = graph
+    choices, written = counters[CHOICES], counters[OUTCOMES]
+    first = label = 0
+    while first < count:
+        last = count
+        if granularity == 0:
+            last = first + 1
+            while last < count and number[last] == number[first]:
+                last += 1
+        elif granularity == 1:
+            while ends[label] <= first:
+                label += 1
+            last = ends[label]
+        edges = 1
+        for r in range(first + 1, last):
+            edges += number[r] != number[r - 1]
+        for r in range(first, last):
+            outcomes[written + r] = found[r]
+            probabilities[written + r] = prob[r] / edges
+        actions[choices] = number[first] if granularity == 0 else label
+        choices += 1
+        first_outcome[choices] = written + last
+        first = last
+    counters[CHOICES] = choices
+    counters[OUTCOMES] = written + count
+    return choices
+
+
 @njit(cache=True, nogil=True, _nrt=False)
 def build_kernel(
     code: Any, space: Any, rows: Any, graph: Any, counters: Any, granularity: int, slice_size: int
@@ -49,7 +81,7 @@ def build_kernel(
     """
     states, table = space
     succ, prob, number, ends, found = rows
-    kinds, first_choice, actions, first_outcome, outcomes, probabilities = graph
+    kinds, first_choice, actions, _, outcomes, _ = graph
     width = states.shape[1]
     room = min(states.shape[0], (table.shape[0] * 5) // 8)
     for _ in range(slice_size):
@@ -82,37 +114,8 @@ def build_kernel(
             return NO_OUTCOMES
         counters[KNOWN] = intern_rows_kernel(states, table, counters[KNOWN], succ, count, found)
         kinds[s] = kind
-        label = 0
-        first = 0
-        while first < count:
-            last = first + 1
-            edges = 1
-            action = number[first]
-            if granularity == 0:
-                while last < count and number[last] == action:
-                    last += 1
-            else:
-                end = count
-                action = 0
-                if granularity == 1:
-                    while ends[label] <= first:
-                        label += 1
-                    end = ends[label]
-                    action = label
-                while last < end:
-                    edges += number[last] != number[last - 1]
-                    last += 1
-            for r in range(first, last):
-                outcomes[written + r] = found[r]
-                probabilities[written + r] = prob[r] / edges
-            actions[choices] = action
-            choices += 1
-            first_outcome[choices] = written + last
-            first = last
-        counters[CHOICES] = choices
-        counters[OUTCOMES] = written + count
+        first_choice[s + 1] = _write(rows, graph, counters, granularity, count)
         counters[NEXT] = s + 1
-        first_choice[s + 1] = choices
     return MORE
 
 

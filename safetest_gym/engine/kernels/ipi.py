@@ -55,7 +55,7 @@ NO_FRAMES, NO_OUTCOMES, NO_VISITED = range(NO_ROOM, NO_ROOM + 3)
 _STATE, _POSITION, _START, _NEXT, _BAD = range(5)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _enter(counters: Any, frames: Any, seen: Any, visited: Any, s: int) -> int:
     """Put ``s`` on the path."""
     depth = counters[DEPTH]
@@ -74,7 +74,7 @@ def _enter(counters: Any, frames: Any, seen: Any, visited: Any, s: int) -> int:
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _look(counters: Any, verdict: Any, seen: Any, frames: Any, outcomes: Any, visited: Any) -> int:
     """The next outcome of the last frame's action."""
     top = counters[DEPTH] - 1
@@ -87,7 +87,7 @@ def _look(counters: Any, verdict: Any, seen: Any, frames: Any, outcomes: Any, vi
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _close(counters: Any, verdict: Any, frames: Any, outcomes: Any) -> None:
     """All outcomes were looked at: take the action, or move on to the next one."""
     top = counters[DEPTH] - 1
@@ -104,24 +104,11 @@ def _close(counters: Any, verdict: Any, frames: Any, outcomes: Any) -> None:
         counters[DEPTH] = top
 
 
-@njit(forceinline=True)
-def _open(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
-    verdict: Any,
-    frames: Any,
-    outcomes: Any,
-    counters: Any,
-) -> int:
+@njit(forceinline=True, _nrt=False)
+def _open(model: Any, arrays: Any, verdict: Any, frames: Any, outcomes: Any, counters: Any) -> int:
     """Open the next action of the last frame; without one the state is unsafe."""
+    block, way, policy = model
+    states, table, succ, wide, found, scratch, span = arrays
     top = counters[DEPTH] - 1
     s = frames[top, _STATE]
     count = open_actions(block, way, policy, states, scratch, counters, s)
@@ -154,7 +141,7 @@ def _open(
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _end_round(counters: Any, verdict: Any, visited: Any, root: int) -> bool:
     """Is the root settled? If not, the next round begins."""
     if counters[VISITED] > 0 and not counters[FOUND_UNSAFE]:
@@ -165,17 +152,9 @@ def _end_round(counters: Any, verdict: Any, visited: Any, root: int) -> bool:
     return verdict[root] != 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def ipi_kernel(
-    block: Any,
-    way: int,
-    policy: Any,
-    arrays: Any,
-    per_state: Any,
-    lists: Any,
-    counters: Any,
-    root: int,
-    slice_size: int,
+    model: Any, arrays: Any, per_state: Any, lists: Any, counters: Any, root: int, slice_size: int
 ) -> int:
     """Go on with the query for ``root``; without frames, a round begins.
 
@@ -183,7 +162,6 @@ def ipi_kernel(
         per_state: verdict, seen.
         lists: frames, outcomes, visited.
     """
-    states, table, succ, wide, found, scratch, span = arrays
     verdict, seen = per_state
     frames, outcomes, visited = lists
     for _ in range(slice_size):
@@ -192,22 +170,7 @@ def ipi_kernel(
                 return DONE
             result = _enter(counters, frames, seen, visited, root)
         elif frames[counters[DEPTH] - 1, _START] < 0:
-            result = _open(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                frames,
-                outcomes,
-                counters,
-            )
+            result = _open(model, arrays, verdict, frames, outcomes, counters)
         elif frames[counters[DEPTH] - 1, _NEXT] < counters[OUTCOMES]:
             result = _look(counters, verdict, seen, frames, outcomes, visited)
         else:

@@ -28,22 +28,28 @@ DEPTH, VISITED, ROUND, CHANGED = range(OWN_COUNTERS, OWN_COUNTERS + 4)
 NUM_COUNTERS = OWN_COUNTERS + 4
 
 
-@njit(forceinline=True)
-def _pass(
-    verdict: Any,
-    lower: Any,
-    first: Any,
-    actions: Any,
-    choices: Any,
-    outcomes: Any,
-    frames: Any,
-    chosen: Any,
-    following: Any,
-    counters: Any,
-    limit: int,
-    s: int,
-) -> None:
+@njit(forceinline=True, _nrt=False)
+def _back_up_last(per_state: Any, graph: Any, path: Any, counters: Any, limit: int) -> bool:
+    """Leave the last frame if all outcomes of its choice were looked at."""
+    verdict, lower, _, first, actions, _ = per_state
+    choices, outcomes, _ = graph
+    frames, chosen, following, _ = path
+    top = counters[DEPTH] - 1
+    c = chosen[top]
+    if c >= 0 and following[top] < choices[c + 1, 0]:
+        return False
+    counters[DEPTH] = top
+    if backup(verdict, lower, first, actions, choices, outcomes, limit, frames[top]):
+        counters[CHANGED] = 1
+    return True
+
+
+@njit(forceinline=True, _nrt=False)
+def _pass(per_state: Any, graph: Any, path: Any, counters: Any, limit: int, s: int) -> None:
     """Put ``s``, expanded before, on the path with its greedy choice."""
+    verdict, lower, _, first, actions, _ = per_state
+    choices, outcomes, _ = graph
+    frames, chosen, following, _ = path
     c = greedy(verdict, lower, first, actions, choices, outcomes, limit, s)
     depth = counters[DEPTH]
     frames[depth] = s
@@ -52,7 +58,7 @@ def _pass(
     counters[DEPTH] = depth + 1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _end_round(
     counters: Any, verdict: Any, lower: Any, upper: Any, visited: Any, root: int, left: int
 ) -> bool:
@@ -65,11 +71,9 @@ def _end_round(
     return standing(verdict, lower, upper, root, left) != 0 or verdict[root] != 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def lao_kernel(
-    block: Any,
-    way: int,
-    policy: Any,
+    model: Any,
     arrays: Any,
     per_state: Any,
     graph: Any,
@@ -86,68 +90,32 @@ def lao_kernel(
         path: frames, chosen, next, visited.
         asked: the state, the deviations left, the limit.
     """
-    states, table, succ, wide, found, scratch, span = arrays
     verdict, lower, upper, first, actions, stamp = per_state
     choices, outcomes, listed = graph
-    frames, chosen, following, visited = path
+    _, _, following, visited = path
     root, left, limit = asked
     for _ in range(slice_size):
         s = root
         if counters[DEPTH] > 0:
-            top = counters[DEPTH] - 1
-            c = chosen[top]
-            if c < 0 or following[top] == choices[c + 1, 0]:
-                counters[DEPTH] = top
-                s = frames[top]
-                if backup(verdict, lower, first, actions, choices, outcomes, limit, s):
-                    counters[CHANGED] = 1
+            if _back_up_last(per_state, graph, path, counters, limit):
                 continue
+            top = counters[DEPTH] - 1
             s = outcomes[following[top], 0]
             if verdict[s] != 0 or stamp[s] == counters[ROUND]:
                 following[top] += 1
                 continue
         elif _end_round(counters, verdict, lower, upper, visited, root, left):
             return DONE
-        if first[s] < 0:
+        if first[s] >= 0:
+            _pass(per_state, graph, path, counters, limit, s)
+        else:
             result = expand(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                first,
-                actions,
-                choices,
-                outcomes,
-                listed,
-                counters,
-                s,
+                model, arrays, verdict, first, actions, choices, outcomes, listed, counters, s
             )
             if result != 0:
                 return result
             backup(verdict, lower, first, actions, choices, outcomes, limit, s)
             counters[CHANGED] = 1
-        else:
-            _pass(
-                verdict,
-                lower,
-                first,
-                actions,
-                choices,
-                outcomes,
-                frames,
-                chosen,
-                following,
-                counters,
-                limit,
-                s,
-            )
         stamp[s] = counters[ROUND]
         visited[counters[VISITED]] = s
         counters[VISITED] += 1

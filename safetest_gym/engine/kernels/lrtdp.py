@@ -20,15 +20,7 @@ from safetest_gym.engine.kernels.deviations import standing
 from safetest_gym.engine.kernels.explicit import OWN_COUNTERS, expand
 from safetest_gym.engine.kernels.search import DONE, TIME
 
-__all__ = [
-    "AT",
-    "NUM_COUNTERS",
-    "PHASE",
-    "RANDOM",
-    "STAMP",
-    "TRAIL",
-    "lrtdp_kernel",
-]
+__all__ = ["AT", "NUM_COUNTERS", "PHASE", "RANDOM", "STAMP", "TRAIL", "lrtdp_kernel"]
 
 PHASE, AT, TRAIL, OPEN, CLOSED, FAILED, STAMP, RANDOM = range(OWN_COUNTERS, OWN_COUNTERS + 8)
 """Counters: the phase; the trial's state; lengths of the lists; can a state of the check
@@ -39,13 +31,13 @@ NUM_COUNTERS = OWN_COUNTERS + 8
 BEGIN, TRIAL, PICK, CHECK, UPDATE = range(5)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _draw(counters: Any, below: int) -> int:
     counters[RANDOM] = counters[RANDOM] * 6364136223846793005 + 1442695040888963407
     return ((counters[RANDOM] >> 33) & 0x7FFFFFFF) % below
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _step(
     verdict: Any,
     lower: Any,
@@ -83,7 +75,7 @@ def _step(
             pick -= 1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _pick(verdict: Any, stamp: Any, trail: Any, open_list: Any, counters: Any) -> None:
     """The trail's last state that is not settled is checked next."""
     while counters[TRAIL] > 0 and verdict[trail[counters[TRAIL] - 1]] != 0:
@@ -99,7 +91,7 @@ def _pick(verdict: Any, stamp: Any, trail: Any, open_list: Any, counters: Any) -
     counters[PHASE] = CHECK
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _check(
     verdict: Any,
     lower: Any,
@@ -136,7 +128,7 @@ def _check(
             counters[OPEN] += 1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _update(
     verdict: Any,
     lower: Any,
@@ -161,7 +153,7 @@ def _update(
         backup(verdict, lower, first, actions, choices, outcomes, limit, s)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _think(
     verdict: Any,
     lower: Any,
@@ -211,11 +203,9 @@ def _think(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def lrtdp_kernel(
-    block: Any,
-    way: int,
-    policy: Any,
+    model: Any,
     arrays: Any,
     per_state: Any,
     graph: Any,
@@ -232,7 +222,6 @@ def lrtdp_kernel(
         work: trail, open_list, closed.
         asked: the state, the deviations left, the limit.
     """
-    states, table, succ, wide, found, scratch, span = arrays
     verdict, lower, upper, first, actions, stamp = per_state
     choices, outcomes, listed = graph
     trail, open_list, closed = work
@@ -244,24 +233,7 @@ def lrtdp_kernel(
             s = open_list[counters[OPEN] - 1]
         if s >= 0 and first[s] < 0:
             result = expand(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                first,
-                actions,
-                choices,
-                outcomes,
-                listed,
-                counters,
-                s,
+                model, arrays, verdict, first, actions, choices, outcomes, listed, counters, s
             )
             if result != 0:
                 return result

@@ -55,21 +55,9 @@ BEGIN, BUILD, MARK = range(3)
 _STATE, _START, _NEXT = range(3)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _select(
-    block: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
-    verdict: Any,
-    counters: Any,
-    s: int,
-    count: int,
-    initial: int,
+    block: Any, arrays: Any, verdict: Any, counters: Any, s: int, count: int, initial: int
 ) -> int:
     """Position of the greedy action of ``s`` (open, its outcomes in ``found``).
 
@@ -77,6 +65,7 @@ def _select(
         The position; ``count + position`` of the first action if every one has an unsafe
         outcome; ``2 * count`` without an applicable action; or minus a code.
     """
+    states, table, succ, wide, found, scratch, span = arrays
     first = -1
     for position in range(count):
         rows = open_action(
@@ -95,18 +84,10 @@ def _select(
     return 2 * count if first < 0 else count + first
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _build(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
+    model: Any,
+    arrays: Any,
     verdict: Any,
     choice: Any,
     stamp: Any,
@@ -115,6 +96,8 @@ def _build(
     counters: Any,
 ) -> int:
     """Give the state waiting last its action, and let the outcomes wait."""
+    block, way, policy = model
+    states, table, succ, wide, found, scratch, span = arrays
     top = counters[OUTCOMES] - 1
     s = outcomes[top]
     if verdict[s] != 0 or stamp[s] >= 2 * counters[ROUND]:
@@ -127,21 +110,7 @@ def _build(
         return -count
     selected = 2 * count
     if count > 0:
-        selected = _select(
-            block,
-            states,
-            table,
-            succ,
-            wide,
-            found,
-            scratch,
-            span,
-            verdict,
-            counters,
-            s,
-            count,
-            counters[INITIAL],
-        )
+        selected = _select(block, arrays, verdict, counters, s, count, counters[INITIAL])
         if selected < 0:
             return -selected
     if selected == 2 * count:
@@ -167,18 +136,10 @@ def _build(
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _enter(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
+    model: Any,
+    arrays: Any,
     verdict: Any,
     choice: Any,
     stamp: Any,
@@ -188,6 +149,8 @@ def _enter(
     s: int,
 ) -> int:
     """Put ``s`` on the path of the second search, with the outcomes of its action."""
+    block, way, policy = model
+    states, table, succ, wide, found, scratch, span = arrays
     depth = counters[DEPTH]
     if depth == frames.shape[0]:
         return NO_FRAMES
@@ -212,31 +175,17 @@ def _enter(
     return 0
 
 
-@njit(forceinline=True)
-def _leave(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
-    verdict: Any,
-    frames: Any,
-    counters: Any,
-) -> int:
+@njit(forceinline=True, _nrt=False)
+def _leave(model: Any, arrays: Any, verdict: Any, frames: Any, counters: Any) -> int:
     """Evaluate the last frame's state, in post order."""
+    block, way, policy = model
+    states, _table, _succ, _wide, _found, scratch, _span = arrays
     top = counters[DEPTH] - 1
     s = frames[top, _STATE]
     count = open_actions(block, way, policy, states, scratch, counters, s)
     if count < 0:
         return -count
-    selected = _select(
-        block, states, table, succ, wide, found, scratch, span, verdict, counters, s, count, 0
-    )
+    selected = _select(block, arrays, verdict, counters, s, count, 0)
     if selected < 0:
         return -selected
     if selected >= count:
@@ -247,7 +196,7 @@ def _leave(
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _end_round(counters: Any, verdict: Any, visited: Any, root: int) -> bool:
     """Is the root settled?"""
     if not counters[SAW_UNSAFE]:
@@ -258,17 +207,9 @@ def _end_round(counters: Any, verdict: Any, visited: Any, root: int) -> bool:
     return verdict[root] != 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def npi_kernel(
-    block: Any,
-    way: int,
-    policy: Any,
-    arrays: Any,
-    per_state: Any,
-    lists: Any,
-    counters: Any,
-    root: int,
-    slice_size: int,
+    model: Any, arrays: Any, per_state: Any, lists: Any, counters: Any, root: int, slice_size: int
 ) -> int:
     """Go on with the query for ``root``.
 
@@ -276,7 +217,6 @@ def npi_kernel(
         per_state: verdict, choice, stamp.
         lists: frames, outcomes, visited.
     """
-    states, table, succ, wide, found, scratch, span = arrays
     verdict, choice, stamp = per_state
     frames, outcomes, visited = lists
     for _ in range(slice_size):
@@ -289,67 +229,18 @@ def npi_kernel(
             counters[OUTCOMES] = 1
             counters[PHASE] = BUILD
         elif counters[PHASE] == BUILD and counters[OUTCOMES] > 0:
-            result = _build(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                choice,
-                stamp,
-                outcomes,
-                visited,
-                counters,
-            )
+            result = _build(model, arrays, verdict, choice, stamp, outcomes, visited, counters)
         elif counters[PHASE] == BUILD or counters[DEPTH] > 0:
             top = counters[DEPTH] - 1
             s = root
             if counters[PHASE] == MARK:
-                if frames[top, _NEXT] == counters[OUTCOMES]:
-                    s = -1
-                else:
-                    s = outcomes[frames[top, _NEXT]]
+                at = frames[top, _NEXT]
+                s = -1 if at == counters[OUTCOMES] else outcomes[at]
             if s < 0:
-                result = _leave(
-                    block,
-                    way,
-                    policy,
-                    states,
-                    table,
-                    succ,
-                    wide,
-                    found,
-                    scratch,
-                    span,
-                    verdict,
-                    frames,
-                    counters,
-                )
+                result = _leave(model, arrays, verdict, frames, counters)
             elif verdict[s] == 0 and stamp[s] == 2 * counters[ROUND]:
                 result = _enter(
-                    block,
-                    way,
-                    policy,
-                    states,
-                    table,
-                    succ,
-                    wide,
-                    found,
-                    scratch,
-                    span,
-                    verdict,
-                    choice,
-                    stamp,
-                    frames,
-                    outcomes,
-                    counters,
-                    s,
+                    model, arrays, verdict, choice, stamp, frames, outcomes, counters, s
                 )
                 if result == 0:
                     counters[PHASE] = MARK

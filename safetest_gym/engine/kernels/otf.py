@@ -90,17 +90,9 @@ def _push(counters: Any, stack: Any, found: Any, rows: int, s: int, position: in
 
 
 @njit(forceinline=True, _nrt=False)
-def _refute(
-    counters: Any,
-    verdict: Any,
-    current: Any,
-    head: Any,
-    stamp: Any,
-    pending: Any,
-    entries: Any,
-    s: int,
-) -> None:
+def _refute(counters: Any, per_state: Any, entries: Any, s: int) -> None:
     """``s`` is unsafe: everyone who follows an action into it must move on."""
+    verdict, current, head, stamp, pending = per_state
     verdict[s] = 2
     counters[RANK] += 1
     stamp[s] = counters[RANK]
@@ -120,26 +112,12 @@ def _refute(
 
 @njit(forceinline=True, _nrt=False)
 def _advance(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
-    verdict: Any,
-    current: Any,
-    head: Any,
-    stamp: Any,
-    pending: Any,
-    stack: Any,
-    entries: Any,
-    counters: Any,
+    block: Any, way: int, policy: Any, arrays: Any, per_state: Any, lists: Any, counters: Any
 ) -> int:
     """Let the last pending state try its next action; 0, or why it cannot."""
+    states, table, succ, wide, found, scratch, span = arrays
+    verdict, current, head, stamp, pending = per_state
+    stack, entries, _ = lists
     t = pending[counters[PENDING] - 1]
     count = open_actions(block, way, policy, states, scratch, counters, t)
     if count < 0:
@@ -170,33 +148,18 @@ def _advance(
     if is_dead_end(block, states, t, count):
         verdict[t] = 1
     else:
-        _refute(counters, verdict, current, head, stamp, pending, entries, t)
+        _refute(counters, per_state, entries, t)
     return 0
 
 
 @njit(forceinline=True, _nrt=False)
 def _visit(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
-    verdict: Any,
-    current: Any,
-    head: Any,
-    stamp: Any,
-    pending: Any,
-    stack: Any,
-    entries: Any,
-    visited: Any,
-    counters: Any,
+    block: Any, way: int, policy: Any, arrays: Any, per_state: Any, lists: Any, counters: Any
 ) -> int:
     """Look at the state on top of the stack; 0, or why that is not possible now."""
+    states, table, succ, wide, found, scratch, span = arrays
+    verdict, current, _, stamp, pending = per_state
+    stack, _, visited = lists
     top = counters[STACK] - 1
     s, parent, position = stack[top, 0], stack[top, 1], stack[top, 2]
     if (
@@ -267,58 +230,18 @@ def otf_kernel(
         per_state: verdict, current, head, stamp, pending.
         lists: stack (state, parent, position of the parent's action), entries, visited.
     """
-    states, table, succ, wide, found, scratch, span = arrays
-    verdict, current, head, stamp, pending = per_state
-    stack, entries, visited = lists
+    verdict, _, head, _, _ = per_state
+    _, entries, visited = lists
     for _ in range(slice_size):
         if counters[PENDING] > 0:
-            result = _advance(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                current,
-                head,
-                stamp,
-                pending,
-                stack,
-                entries,
-                counters,
-            )
+            result = _advance(block, way, policy, arrays, per_state, lists, counters)
         elif verdict[root] != 0:
             return DONE
         elif counters[STACK] == 0:
             _settle_visited(verdict, head, entries, visited, counters)
             return DONE
         else:
-            result = _visit(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                current,
-                head,
-                stamp,
-                pending,
-                stack,
-                entries,
-                visited,
-                counters,
-            )
+            result = _visit(block, way, policy, arrays, per_state, lists, counters)
         if result != 0:
             return result
     return TIME

@@ -33,7 +33,7 @@ NUM_COUNTERS = OWN_COUNTERS + 2
 EXPLORE, CONNECT, PROPAGATE, SETTLE = range(4)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _connect(
     verdict: Any,
     first: Any,
@@ -69,15 +69,9 @@ def _connect(
         counters[QUEUE] += 1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _propagate(
-    verdict: Any,
-    remaining: Any,
-    head: Any,
-    choices: Any,
-    outcomes: Any,
-    queue: Any,
-    counters: Any,
+    verdict: Any, remaining: Any, head: Any, choices: Any, outcomes: Any, queue: Any, counters: Any
 ) -> None:
     """The unsafe state waiting last refutes the choices that lead to it."""
     counters[QUEUE] -= 1
@@ -95,7 +89,7 @@ def _propagate(
         e = outcomes[e, 2]
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _settle(
     verdict: Any, first: Any, head: Any, choices: Any, outcomes: Any, s: int, actions: int
 ) -> None:
@@ -107,16 +101,9 @@ def _settle(
         head[outcomes[e, 0]] = -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def propu_kernel(
-    block: Any,
-    way: int,
-    policy: Any,
-    arrays: Any,
-    per_state: Any,
-    lists: Any,
-    counters: Any,
-    slice_size: int,
+    model: Any, arrays: Any, per_state: Any, lists: Any, counters: Any, slice_size: int
 ) -> int:
     """Go on with the query whose root was put into the queue.
 
@@ -124,37 +111,19 @@ def propu_kernel(
         per_state: verdict, first, actions, remaining, head.
         lists: choices, outcomes, listed, queue.
     """
-    states, table, succ, wide, found, scratch, span = arrays
     verdict, first, actions, remaining, head = per_state
     choices, outcomes, listed, queue = lists
     for _ in range(slice_size):
         phase, at = counters[PHASE], counters[NEXT]
         if phase == EXPLORE and counters[QUEUE] > 0:
             result = explore(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                first,
-                actions,
-                choices,
-                outcomes,
-                listed,
-                queue,
-                counters,
+                model, arrays, verdict, first, actions, choices, outcomes, listed, queue, counters
             )
             if result != 0:
                 return result
         elif phase == PROPAGATE and counters[QUEUE] > 0:
             _propagate(verdict, remaining, head, choices, outcomes, queue, counters)
-        elif phase == EXPLORE or phase == PROPAGATE:
+        elif phase in (EXPLORE, PROPAGATE):
             counters[PHASE], counters[NEXT] = phase + 1, 0
         elif at < counters[LISTED]:
             s = listed[at]

@@ -40,7 +40,7 @@ NO_FRAMES, NO_OUTCOMES = NO_ROOM, NO_ROOM + 1
 _STATE, _LEFT, _POSITION, _START, _NEXT, _LOW, _BELOW, _AFTER = range(8)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _push(counters: Any, frames: Any, place: Any, s: int, left: int) -> None:
     depth = counters[DEPTH]
     frames[depth, _STATE] = s
@@ -54,7 +54,7 @@ def _push(counters: Any, frames: Any, place: Any, s: int, left: int) -> None:
     counters[EXPANDED] += 1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _pop(counters: Any, frames: Any, place: Any) -> int:
     """Take the last frame off the path; its place."""
     top = counters[DEPTH] - 1
@@ -63,7 +63,7 @@ def _pop(counters: Any, frames: Any, place: Any) -> int:
     return top
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _return_safe(counters: Any, verdict: Any, upper: Any, frames: Any, place: Any) -> None:
     """The last frame's action is done: safe, if the frames that it depends on are."""
     top = _pop(counters, frames, place)
@@ -77,15 +77,9 @@ def _return_safe(counters: Any, verdict: Any, upper: Any, frames: Any, place: An
         frames[top - 1, _NEXT] += 1
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _look(
-    counters: Any,
-    verdict: Any,
-    lower: Any,
-    upper: Any,
-    frames: Any,
-    place: Any,
-    outcomes: Any,
+    counters: Any, verdict: Any, lower: Any, upper: Any, frames: Any, place: Any, outcomes: Any
 ) -> int:
     """The next outcome of the last frame's action."""
     top = counters[DEPTH] - 1
@@ -107,18 +101,10 @@ def _look(
     return 0
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, _nrt=False)
 def _open(
-    block: Any,
-    way: int,
-    policy: Any,
-    states: Any,
-    table: Any,
-    succ: Any,
-    wide: Any,
-    found: Any,
-    scratch: Any,
-    span: Any,
+    model: Any,
+    arrays: Any,
     verdict: Any,
     lower: Any,
     upper: Any,
@@ -128,6 +114,8 @@ def _open(
     counters: Any,
 ) -> int:
     """Open the next action of the last frame, or return from it."""
+    block, way, policy = model
+    states, table, succ, wide, found, scratch, span = arrays
     top = counters[DEPTH] - 1
     s, left = frames[top, _STATE], frames[top, _LEFT]
     count = open_actions(block, way, policy, states, scratch, counters, s)
@@ -167,16 +155,9 @@ def _open(
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def tarjan_kernel(
-    block: Any,
-    way: int,
-    policy: Any,
-    arrays: Any,
-    per_state: Any,
-    lists: Any,
-    counters: Any,
-    slice_size: int,
+    model: Any, arrays: Any, per_state: Any, lists: Any, counters: Any, slice_size: int
 ) -> int:
     """Go on with the query whose root is the first frame.
 
@@ -184,7 +165,6 @@ def tarjan_kernel(
         per_state: verdict, lower, upper, place.
         lists: frames, outcomes.
     """
-    states, table, succ, wide, found, scratch, span = arrays
     verdict, lower, upper, place = per_state
     frames, outcomes = lists
     for _ in range(slice_size):
@@ -192,25 +172,7 @@ def tarjan_kernel(
             return DONE
         top = counters[DEPTH] - 1
         if frames[top, _START] < 0:
-            result = _open(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                lower,
-                upper,
-                frames,
-                place,
-                outcomes,
-                counters,
-            )
+            result = _open(model, arrays, verdict, lower, upper, frames, place, outcomes, counters)
         elif frames[top, _NEXT] == counters[OUTCOMES]:
             _return_safe(counters, verdict, upper, frames, place)
             result = 0

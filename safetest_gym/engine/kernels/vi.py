@@ -30,17 +30,9 @@ NUM_COUNTERS = OWN_COUNTERS + 3
 EXPLORE, SWEEP, SETTLE = range(3)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def vi_kernel(
-    block: Any,
-    way: int,
-    policy: Any,
-    arrays: Any,
-    per_state: Any,
-    lists: Any,
-    counters: Any,
-    limit: int,
-    slice_size: int,
+    model: Any, arrays: Any, per_state: Any, lists: Any, counters: Any, limit: int, slice_size: int
 ) -> int:
     """Go on with the query whose root was put into the queue.
 
@@ -48,30 +40,12 @@ def vi_kernel(
         per_state: verdict, lower, upper, first, actions.
         lists: choices, outcomes, listed, queue.
     """
-    states, table, succ, wide, found, scratch, span = arrays
     verdict, lower, upper, first, actions = per_state
     choices, outcomes, listed, queue = lists
     for _ in range(slice_size):
         if counters[PHASE] == EXPLORE and counters[QUEUE] > 0:
             result = explore(
-                block,
-                way,
-                policy,
-                states,
-                table,
-                succ,
-                wide,
-                found,
-                scratch,
-                span,
-                verdict,
-                first,
-                actions,
-                choices,
-                outcomes,
-                listed,
-                queue,
-                counters,
+                model, arrays, verdict, first, actions, choices, outcomes, listed, queue, counters
             )
             if result != 0:
                 return result

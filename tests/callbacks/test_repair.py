@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from safetest_gym.callbacks.last_layer import LastLayer
+from safetest_gym.callbacks.repair import RepairCallback
+from safetest_gym.callbacks.safety_test import SafetyTestCallback
+from safetest_gym.policies import policy_from_sb3
+from safetest_gym.repair.repair import fixed_faults, repair
+from safetest_gym.repair.requests import FaultSet
+from tests.callbacks.conftest import make_model
+
+Plan = dict[str, Any]
+ALL = ["PPO", "A2C", "DQN", "QRDQN", "MaskablePPO", "MaskableDQN"]
+
+
+def _trained(algorithm: str, plan: Plan) -> tuple[Any, SafetyTestCallback]:
+    tests = SafetyTestCallback(every_steps=32, plan=plan)
+    model = make_model(algorithm)
+    model.learn(64, tests)
+    tests.test_now()
+    return model, tests
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_a_repaired_layer_is_in_place_and_decides_through_torch(algorithm: str, plan: Plan) -> None:
+    model, tests = _trained(algorithm, plan)
+    before: Any = policy_from_sb3(model).bind(tests.task)
+    wanted = FaultSet.of(tests.task, tests.faults)
+    after, _ = repair(before, wanted, method="last-layer")
+    parameters = {name: id(value) for name, value in model.policy.named_parameters()}
+    LastLayer(model).change(before, after)
+    assert {name: id(value) for name, value in model.policy.named_parameters()} == parameters
+    assert fixed_faults(policy_from_sb3(model).bind(tests.task), wanted, "strong").all()
+    model.learn(32, reset_num_timesteps=False)
+
+
+def test_moments_of_changed_entries_start_anew_and_others_stay(plan: Plan) -> None:
+    model, tests = _trained("MaskablePPO", plan)
+    before: Any = policy_from_sb3(model).bind(tests.task)
+    after, _ = repair(before, FaultSet.of(tests.task, tests.faults), method="last-layer")
+    weight = model.policy.action_net.weight
+    old = weight.detach().clone()
+    moments = model.policy.optimizer.state[weight]["exp_avg"]
+    kept = moments.clone()
+    LastLayer(model).change(before, after)
+    changed = old != weight
+    assert (moments[changed] == 0).all()
+    assert torch.equal(moments[~changed], kept[~changed])
+
+
+def test_target_networks_get_the_repaired_layer(plan: Plan) -> None:
+    model, tests = _trained("DQN", plan)
+    before: Any = policy_from_sb3(model).bind(tests.task)
+    after, _ = repair(before, FaultSet.of(tests.task, tests.faults), method="last-layer")
+    LastLayer(model).change(before, after)
+    assert torch.equal(model.q_net.q_net[-1].weight, model.q_net_target.q_net[-1].weight)
+
+
+def test_rolling_back_restores_every_bit(plan: Plan) -> None:
+    model, tests = _trained("A2C", plan)
+    before: Any = policy_from_sb3(model).bind(tests.task)
+    after, _ = repair(before, FaultSet.of(tests.task, tests.faults), method="last-layer")
+    old = {name: value.clone() for name, value in model.policy.state_dict().items()}
+    layer = LastLayer(model)
+    layer.change(before, after)
+    assert any(not torch.equal(v, old[n]) for n, v in model.policy.state_dict().items())
+    layer.roll_back()
+    assert all(torch.equal(v, old[n]) for n, v in model.policy.state_dict().items())
+
+
+def test_repairs_that_are_not_better_leave_training_bit_for_bit_the_same(plan: Plan) -> None:
+    plain = make_model("MaskablePPO").learn(256)
+    callback = RepairCallback(
+        tests={"every_steps": 32, "plan": plan}, every_steps=32, goal_tolerance=-2.0
+    )
+    repaired = make_model("MaskablePPO").learn(256, callback)
+    assert any(record["wrong_before"] for record in callback.history)
+    assert not any(record["kept"] for record in callback.history)
+    pairs = zip(plain.policy.parameters(), repaired.policy.parameters(), strict=True)
+    assert all(torch.equal(first, second) for first, second in pairs)
+
+
+@pytest.mark.parametrize("algorithm", ["MaskablePPO", "DQN"])
+def test_kept_repairs_make_the_policy_safer_at_once(algorithm: str, plan: Plan) -> None:
+    callback = RepairCallback(
+        tests={"every_steps": 32, "plan": plan}, every_steps=32, goal_tolerance=1.0
+    )
+    make_model(algorithm).learn(400, callback)
+    kept = [record for record in callback.history if record["kept"]]
+    for record in kept:
+        assert record["unsafe_after"] < record["unsafe_before"]
+        assert record["goal_after"] >= record["goal_before"] - 1.0
+    tried = [record for record in callback.history if record["wrong_before"]]
+    assert tried
+    assert all(np.isfinite(record["seconds"]) for record in tried)
