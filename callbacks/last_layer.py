@@ -33,11 +33,11 @@ class LastLayer:
         copies = self._linear.out_features // before.interface.num_actions
         old, new = before.layers[-1], after.layers[-1]
         for name, parameter in zip(("weight", "bias"), self._parameters(), strict=True):
-            value = np.asarray(getattr(new, name), np.float32)
+            value = np.array(getattr(new, name), np.float32)
             if copies > 1:
                 change = value.astype(np.float64) - getattr(old, name)
                 value = parameter.detach().cpu().numpy() + np.concatenate([change] * copies)
-            self._write(parameter, torch.as_tensor(np.asarray(value, np.float32)))
+            self._write(parameter, torch.from_numpy(value.astype(np.float32)))
         self._synchronise()
 
     def roll_back(self) -> None:

@@ -20,6 +20,8 @@ from safetest_gym.repair.shields import Shield
 
 __all__ = ["Lessons"]
 
+_RATE = 1e-3
+
 _ENOUGH = 0.95
 """States where permitted actions have this probability need no lesson."""
 
@@ -35,7 +37,7 @@ class Lessons:
         kept: states, the newest.
     """
 
-    def __init__(self, steps: int, *, kept: int = 2000) -> None:
+    def __init__(self, steps: int, *, kept: int = 512) -> None:
         self._steps, self._kept = steps, kept
         self._states: dict[bytes, NDArray[Any]] = {}
         self._optimizer: torch.optim.Optimizer | None = None
@@ -85,6 +87,5 @@ class Lessons:
             self._owner = policy
             parts = (policy.mlp_extractor.policy_net, policy.action_net)
             weights = [weight for part in parts for weight in part.parameters()]
-            rate = model.lr_schedule(1.0)  # type: ignore[attr-defined]  # all our algorithms have it
-            self._optimizer = torch.optim.Adam(weights, lr=rate)
+            self._optimizer = torch.optim.Adam(weights, lr=_RATE)
         return self._optimizer

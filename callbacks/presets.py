@@ -79,7 +79,7 @@ PRESETS: dict[str, Preset] = {
     "Blocksworld": Preset(steps=400_000, env=_env(100), rewards=lambda _: _potential(0.02)),
     "BouncingBall": Preset(steps=300_000, env=_env(200)),
     "CartPole": Preset(
-        steps=200_000,
+        steps=400_000,
         env=_env(1000),
         learner={
             "gamma": 0.998,
@@ -91,16 +91,15 @@ PRESETS: dict[str, Preset] = {
     ),
     "FlappyBird": Preset(steps=200_000, env=_env(100)),
     "FlightDiversion": Preset(steps=200_000, env=_env(100)),
-    "FollowCar": Preset(steps=100_000, env=_env(200)),
+    "FollowCar": Preset(steps=300_000, env=_env(200)),
     "InvertedPendulum": Preset(steps=300_000, env=_env(200)),
-    "NPuzzle": Preset(steps=200_000, env=_env(150), learner={"gamma": 0.97}, rewards=_slid),
+    "NPuzzle": Preset(steps=400_000, env=_env(150), learner={"gamma": 0.97}, rewards=_slid),
     "OneWayLine": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.01)),
     "Rovers": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.02)),
     "Transport": Preset(
-        steps=400_000,
-        env=_env(400),
-        learner={"gamma": 0.98, "ent_coef": 0.02},
-        rewards=lambda task: _carried(task, 15, _ends(goal=5.0, step=-0.01)),
+        steps=300_000,
+        env=_env(200),
+        rewards=lambda task: _carried(task, 3, _ends(step=-0.002)),
     ),
     "TwoWayLine": Preset(
         steps=300_000,

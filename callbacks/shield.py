@@ -67,7 +67,7 @@ class ShieldCallback(TestFollower):
         tests: Tests = None,
         extra: Shield | str | Path | None = None,
         save_path: str | Path | None = None,
-        lessons: int = 10,
+        lessons: int = 30,
     ) -> None:
         super().__init__(tests)
         if mode not in get_args(Mode):
@@ -119,6 +119,10 @@ class ShieldCallback(TestFollower):
         self._lessons.add(np.array([fault.state for fault in new]))
         if self._faults.add(new) and not self._by_decider():
             self._put()
+
+    def _on_training_end(self) -> None:
+        super()._on_training_end()
+        self._on_rollout_start()
 
     def _on_rollout_start(self) -> None:
         if isinstance(self.model, MaskablePPO):

@@ -15,7 +15,7 @@ from safetest_gym.envs import JaniEnv
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.policies import evaluate, policy_from_sb3
 
-STEPS = 8_000
+STEPS = 6_000
 
 
 def make_env() -> Monitor[object, object]:

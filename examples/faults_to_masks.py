@@ -26,9 +26,9 @@ def main() -> None:
         "MlpPolicy", env, n_steps=64, seed=1, device="cpu", tensorboard_log=str(folder)
     )
     callback = ShieldCallback(
-        mode="faults", tests={"every_steps": 2_000, "folder": folder / "tests"}
+        mode="faults", tests={"every_steps": 1_000, "folder": folder / "tests"}
     )
-    model.learn(8_000, callback=callback)
+    model.learn(5_000, callback=callback)
     report = callback.report()
     print(f"the shield acted in {100 * report['restricted_rate']:.1f} % of the states of training,")
     print(f"it was needed in {100 * report['needed_rate']:.1f} %; variables: {report['variables']}")

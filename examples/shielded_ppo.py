@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from safetest_gym.callbacks import SafetyTestCallback, ShieldCallback
@@ -16,7 +17,7 @@ from safetest_gym.policies import evaluate, policy_from_sb3
 from safetest_gym.repair.shielded_policy import GuardedPolicy, ShieldedPolicy
 from safetest_gym.repair.shields_file import load_shield
 
-STEPS = 8_000
+STEPS = 5_000
 
 
 def make_env() -> SB3VecEnv:
@@ -28,8 +29,8 @@ def train(folder: Path, *, shielded: bool) -> MaskablePPO:
     model = MaskablePPO(
         "MlpPolicy", make_env(), n_steps=64, seed=1, device="cpu", tensorboard_log=str(folder)
     )
-    tests = SafetyTestCallback(every_steps=2_000, folder=folder / f"tests-{shielded}")
-    callbacks = [tests]
+    tests = SafetyTestCallback(every_steps=1_000, folder=folder / f"tests-{shielded}")
+    callbacks: list[BaseCallback] = [tests]
     if shielded:
         save_path = folder / "shield.npz"
         callbacks.append(ShieldCallback(mode="decider", tests=tests, save_path=save_path))

@@ -265,6 +265,7 @@ class Decider(ABC):
         """Numbers of packed rows; new ones are judged."""
         engine, space = self.task.engine, self.space
         kinds = engine.classify(np.ascontiguousarray(rows[:, : engine.num_words]))
+        self._tidy()
         before = space.known
         numbers = space.numbers(rows)
         self.counters[k.KNOWN] = space.known
@@ -272,6 +273,15 @@ class Decider(ABC):
         judged = np.where(kinds & 1, Verdict.UNSAFE, np.where(kinds & 2, Verdict.SAFE, 0))
         self.verdict[numbers[new]] = judged[new]
         return numbers
+
+    def _tidy(self) -> None:
+        """Put right what an interrupt just behind a kernel may have left."""
+        space, counters = self.space, self.counters
+        space.known = max(space.known, int(counters[k.KNOWN]))
+        junk = int(counters[k.JUNK])
+        if junk > space.known:
+            space.forget(space.known, junk)
+        counters[k.JUNK] = 0
 
     def _search(self, root: int) -> None:
         """Settle ``root``, or stop at the end of the budget."""
@@ -309,10 +319,7 @@ class Decider(ABC):
     def _raise(self, code: int) -> None:
         """Raise what is wrong in the suspect; states that were not judged are forgotten."""
         words = self.space.words(np.array([self.counters[k.SUSPECT]]))[0]
-        junk = int(self.counters[k.JUNK])
-        if junk > self.space.known:
-            self.space.forget(self.space.known, junk)
-        self.counters[k.JUNK] = 0
+        self._tidy()
         self._unfinished = -1
         self._reset()
         if code == k.NO_ACTION:

@@ -160,18 +160,19 @@ class StateSpace:
         self.block[c.CAPACITY] = self._rows
 
     def grow_states(self, needed: int) -> None:
-        """Room for ``needed`` states and their table."""
+        """Room for ``needed`` states and their table; an interrupt does no harm."""
         if needed > len(self.states):
             before = len(self.states)
             capacity = max(needed, before + before // 2)
-            self.states.resize((capacity, self.width), refcheck=False)
             for column, fill in self._columns:
                 column.resize(capacity, refcheck=False)
                 column[before:] = fill
+            self.states.resize((capacity, self.width), refcheck=False)
         if needed > len(self.table) * 5 // 8:
             size = 1 << (2 * max(needed, len(self.table)) - 1).bit_length()
-            self.table = np.zeros(size, np.int32)
-            rehash_kernel(self.states, self.table, self.known)
+            table = np.zeros(size, np.int32)
+            rehash_kernel(self.states, table, self.known)
+            self.table = table
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:

@@ -17,16 +17,54 @@ __all__ = ["bug_regions", "end_components"]
 Ints = NDArray[np.int64]
 
 
-def _connected(size: int, sources: Ints, targets: Ints, *, strong: bool) -> Ints:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+def _strong(size: int, sources: Ints, targets: Ints) -> Ints:
+    """Number of the strongly connected part per node (Tarjan, without recursion)."""
+    order = np.argsort(sources, kind="stable")
+    heads = targets[order].tolist()
+    first = np.searchsorted(sources[order], np.arange(size + 1)).tolist()
+    index, low, part = [-1] * size, [0] * size, [-1] * size
+    place = list(first[:-1])
+    stack: list[int] = []
+    parts = count = 0
+    for root in range(size):
+        path = [root] if index[root] < 0 else []
+        while path:
+            node = path[-1]
+            if index[node] < 0:
+                index[node] = low[node] = count
+                count += 1
+                stack.append(node)
+            if place[node] < first[node + 1]:
+                target = heads[place[node]]
+                if index[target] < 0:
+                    path.append(target)
+                    continue
+                place[node] += 1
+                if part[target] < 0:
+                    low[node] = min(low[node], low[target])
+                continue
+            path.pop()
+            if low[node] == index[node]:
+                member = -1
+                while member != node:
+                    member = stack.pop()
+                    part[member] = parts
+                parts += 1
+    return np.array(part, np.int64)
 
-    ones = np.ones(len(sources), np.bool_)
-    matrix = coo_array((ones, (sources, targets)), shape=(size, size))
-    _, labels = connected_components(
-        matrix.tocsr(), directed=True, connection="strong" if strong else "weak"
-    )
-    return np.asarray(labels, np.int64)
+
+def _weak(size: int, sources: Ints, targets: Ints) -> Ints:
+    """Least node of the connected part per node, directions aside."""
+    label = np.arange(size)
+    while True:
+        least = np.minimum(label[sources], label[targets])
+        new = label.copy()
+        np.minimum.at(new, sources, least)
+        np.minimum.at(new, targets, least)
+        new = new[new]
+        if np.array_equal(new, label):
+            return label
+        label = new
 
 
 def end_components(part: Part) -> Ints:
@@ -36,7 +74,7 @@ def end_components(part: Part) -> Ints:
     kept = np.ones(len(part.choices), np.bool_)
     while True:
         rows = kept[row_choice]
-        label = _connected(size, owner[row_choice[rows]], target[rows], strong=True)
+        label = _strong(size, owner[row_choice[rows]], target[rows])
         leaving = label[target] != label[owner[row_choice]]
         staying = kept.copy()
         staying[row_choice[leaving]] = False
@@ -61,8 +99,5 @@ def bug_regions(task: Task, states: NDArray[Any]) -> Ints:
     graph = TaskGraph(task, states, limit=1)
     source = np.repeat(graph.owner, np.diff(graph.first))
     inside = graph.target < len(states)
-    labels = _connected(len(states), source[inside], graph.target[inside], strong=False)
-    order = np.unique(labels, return_index=True)[1]
-    place = np.empty(len(order), np.int64)
-    place[np.argsort(order)] = np.arange(len(order))
-    return place[labels]
+    labels = _weak(len(states), source[inside], graph.target[inside])
+    return np.asarray(np.unique(labels, return_inverse=True)[1], np.int64)

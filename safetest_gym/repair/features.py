@@ -31,12 +31,11 @@ def tree_features(
         columns = slice(None) if tree.output == VECTOR else slice(tree.output, tree.output + 1)
         values[mine, columns] = tree.values[numbers[mine] - first[t]]
         allowed[mine, columns] = True
-    index = index.reshape(reached.shape).astype(np.int32)
+    places = np.asarray(index.reshape(reached.shape), dtype=np.int32)
     base = np.repeat(policy.base_scores.astype(np.float64)[None], len(states), axis=0)
     for t in range(len(policy.trees)):
-        base += values[index[:, t]]
-    assert isinstance(index, np.ndarray)
-    features = Features(index, np.ones(index.shape), base, allowed)
+        base += values[places[:, t]]
+    features = Features(places, np.ones(places.shape), base, allowed)
     return features, np.column_stack([owner, numbers - first[owner]])
 
 

@@ -18,10 +18,12 @@ from safetest_gym.repair.solver import Program, Solution, SolverChoice
 __all__ = ["Polished", "comparison_program", "polish"]
 
 _TOLERANCE = 1e-6
-_PROMISING = 0.8
+_PROMISING = 0.93
 """A change of one unit pays off from price 1 on; columns below this are left out."""
 _WORTH = 1e-3
 """Stop when another round lowers the cost by less than this fraction."""
+_HEAVY = 1500
+"""Programs with more rows are solved until a solution is complete, not improved further."""
 _PATIENCE = 600.0
 """Seconds for a first solution, if the time limit leaves less."""
 
@@ -120,11 +122,11 @@ def polish(
             if now < cost:
                 best = found
             stays = (winners == choice)[rows.owner[used]].all()
-            if stays or now > (1 - _WORTH) * cost:
+            if stays or now > (1 - _WORTH) * cost or len(chosen) > _HEAVY:
                 break
             cost = now
         choice = winners
-        used |= needs > -near
+        used |= needs > -4 * near
     return Polished(best, choice, np.zeros(0, np.int64))
 
 
@@ -136,7 +138,7 @@ def _promising(search: FirstOrder) -> NDArray[np.bool_]:
 
 
 def _near(needs: NDArray[np.float64]) -> float:
-    return 0.1 * float(np.median(np.abs(needs))) if len(needs) else 0.0
+    return 0.02 * float(np.median(np.abs(needs))) if len(needs) else 0.0
 
 
 def _solve(

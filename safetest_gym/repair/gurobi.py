@@ -53,9 +53,13 @@ def solve_gurobi(program: Program, time_limit: float, gap: float) -> Solution:
         kinds: Any = np.full(shape[1], gurobipy.GRB.CONTINUOUS)
         if program.integer is not None:
             kinds[program.integer] = gurobipy.GRB.INTEGER
-        x = model.addMVar(
-            shape[1], lb=program.lower, ub=program.upper, obj=program.cost, vtype=kinds
-        )
+        columns: dict[str, Any] = {
+            "lb": program.lower,
+            "ub": program.upper,
+            "obj": program.cost,
+            "vtype": kinds,
+        }
+        x: Any = model.addMVar(shape[1], **columns)
         rows = model.addMConstr(matrix, x, ">", program.row_lower) if shape[0] else None
         if program.guess is not None:
             x.Start = program.guess

@@ -25,10 +25,12 @@ _EXACT_UP_TO = 100
 _STEPS = 1000
 _STARTS = ((100, 8), (400, 4), (1500, 2))
 """How many searches from different first choices, by the number of open groups."""
-_NEIGHBOURHOODS = 12
-"""How often the winners of a few groups are chosen anew, exactly."""
+_SEARCHED_UP_TO = 400
+_FAILURES = 6
+"""Neighbourhoods without a better solution before the search ends."""
 _NEIGHBOURHOOD_SECONDS = 1.0
 _FREE = 14
+"""Groups whose winners are open in a neighbourhood."""
 _ATTEMPTS = 4
 """How often other choices are tried before a conflict counts."""
 _CONFIRM_SECONDS = 5.0
@@ -167,13 +169,24 @@ def _improved(
         found = polish(problem, solver, search, deadline).change
         if found is not None and problem.cost(found) < cost:
             best, cost = found, problem.cost(found)
-    for _ in range(_NEIGHBOURHOODS if starts else 0):
-        if time.monotonic() > deadline:
-            return best
+    return _searched(problem, solver, best, effort) if open_ <= _SEARCHED_UP_TO else best
+
+
+def _searched(
+    problem: RepairProblem,
+    solver: SolverChoice,
+    best: NDArray[np.float64],
+    effort: tuple[int, float],
+) -> NDArray[np.float64]:
+    """Choose the winners of a few groups anew, exactly, until that no longer helps."""
+    rng = np.random.default_rng(1)
+    cost, failures = problem.cost(best), 0
+    while failures < _FAILURES and time.monotonic() < effort[1]:
         near = _neighbourhood(problem, best, rng)
         _, found = solve_exactly(near, solver, best, (_NEIGHBOURHOOD_SECONDS, 1e-3))
-        if found is not None and _holds(problem, found) and problem.cost(found) < cost:
-            best, cost = found, problem.cost(found)
+        failures += 1
+        if found is not None and _holds(problem, found) and problem.cost(found) < cost - 1e-6:
+            best, cost, failures = found, problem.cost(found), 0
     return best
 
 

@@ -14,7 +14,7 @@ from safetest_gym.repair.solver import Program
 
 __all__ = ["useful_columns", "with_columns"]
 
-_MOST_COMPARED = 6000
+_MOST_COMPARED = 3000
 
 
 def useful_columns(program: Program, free: int) -> NDArray[np.int64]:

@@ -68,9 +68,8 @@ class RepairReport:
             f"{self.method} ({self.variant}, {self.algorithm}{solver}): "
             f"{int(self.fixed.sum())} of {len(self.fixed)} faults fixed, "
             f"{int(self.safe_now.sum())} with an action known to be safe",
-            f"change {self.objective:.6g} in {self.changed} values, at most "
-            f"{100 * self.gap:.1f} % above the least; {self.trees_added} new trees; "
-            f"{self.seconds:.2f} s",
+            f"change {self.objective:.6g} in {self.changed} values (proved: no less than "
+            f"{self.lower_bound:.6g}); {self.trees_added} new trees; {self.seconds:.2f} s",
         ]
         if len(self.kept):
             lines.append(f"{int(self.kept.sum())} of {len(self.kept)} decisions to keep are kept")

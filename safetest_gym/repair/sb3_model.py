@@ -95,7 +95,7 @@ def _move(policy: Any, before: MlpPolicy, after: MlpPolicy) -> None:
             if copies > 1:
                 change = value.astype(np.float64) - getattr(old, name)
                 value = parameter.detach().cpu().numpy() + np.concatenate([change] * copies)
-            parameter.copy_(torch.as_tensor(np.asarray(value, np.float32), device=parameter.device))
+            parameter.copy_(torch.as_tensor(np.array(value, np.float32), device=parameter.device))
 
 
 def _confirm(copy: Any, after: MlpPolicy, faults: FaultSet, report: RepairReport) -> None:

@@ -20,7 +20,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from safetest_gym.callbacks import FeedbackCallback, SafetyTestCallback, ShieldCallback
-from safetest_gym.envs import GoalFailureReward, PotentialShaping, SB3VecEnv
+from safetest_gym.envs import GoalFailureReward, PotentialShaping, Reward, SB3VecEnv
 from safetest_gym.envs.tasks.flappy_bird import FlappyBird
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
@@ -61,8 +61,9 @@ class _Failures(BaseCallback):
 
 def run(generator: Any, kind: str, seed: int, steps: int) -> Effect:
     """Train once and measure."""
-    reward = [GoalFailureReward(goal=10, failing=-10), PotentialShaping(gamma=GAMMA, scale=0.1)]
-    env = SB3VecEnv(generator, 16, reward=reward, observation="normalized", step_limit=100)
+    env = SB3VecEnv(
+        generator, 16, reward=_reward(generator), observation="normalized", step_limit=100
+    )
     model = MaskablePPO("MlpPolicy", env, n_steps=64, gamma=GAMMA, seed=seed, device="cpu")
     failures = _Failures()
     tests = SafetyTestCallback(every_steps=1024, plan={"seed": seed})
@@ -80,6 +81,14 @@ def run(generator: Any, kind: str, seed: int, steps: int) -> Effect:
         tests_share=100 * share,
         seconds=seconds,
     )
+
+
+def _reward(generator: Any) -> list[Reward]:
+    """Reaching the goal and failing, with shaping where the task has a potential."""
+    ends: list[Reward] = [GoalFailureReward(goal=10, failing=-10)]
+    if isinstance(generator, FlappyBird):
+        return ends
+    return [*ends, PotentialShaping(gamma=GAMMA, scale=0.1)]
 
 
 def _callback(kind: str, tests: SafetyTestCallback) -> BaseCallback | None:

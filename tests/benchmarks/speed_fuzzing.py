@@ -34,7 +34,8 @@ def _network(task: Task, seed: int) -> MlpPolicy:
     for i in range(3):
         weight = rng.normal(size=(sizes[i + 1], sizes[i])) / np.sqrt(sizes[i])
         kind: Any = "identity" if i == 2 else "relu"
-        layers.append(Layer(weight, rng.normal(size=sizes[i + 1]), kind))
+        bias = rng.normal(size=sizes[i + 1])
+        layers.append(Layer(weight.astype(np.float32), bias.astype(np.float32), kind))
     return MlpPolicy(tuple(layers), Interface.of(task))
 
 

@@ -61,7 +61,8 @@ def test_punished_rewards_reach_the_replay_buffer(plan: Plan) -> None:
 
 def test_with_vec_normalize_the_buffer_gets_the_penalty_once(plan: Plan) -> None:
     feedback = FeedbackCallback(tests={"every_steps": 32, "plan": plan}, penalty=100.0)
-    model: Any = make_model("DQN", VecNormalize(make_env(), norm_reward=False))
+    env = VecNormalize(make_env(invalid_action="noop"), norm_reward=False)
+    model: Any = make_model("DQN", env, exploration_final_eps=1.0)
     model.learn(400, feedback)
     low = model.replay_buffer.rewards[model.replay_buffer.rewards < -50]
     assert len(low) == feedback.penalties > 0

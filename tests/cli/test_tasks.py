@@ -31,7 +31,9 @@ def test_a_written_task_is_the_generated_one(run: Run, tmp_path: Path) -> None:
     written = json.loads(ended.out)
     task = load_task(written["model"], written["properties"])
     generator = make_generator("OneWayLine", {"packages": 3})
-    assert task.digest == load_task(generator.model(), {"properties": generator.properties()}).digest
+    assert (
+        task.digest == load_task(generator.model(), {"properties": generator.properties()}).digest
+    )
 
 
 @pytest.mark.parametrize(

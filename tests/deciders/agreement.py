@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from safetest_gym.deciders import Budget, Verdict, make_decider
@@ -17,6 +18,7 @@ from safetest_gym.envs.tasks.flappy_bird import FlappyBird
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.transport import Transport
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
+from safetest_gym.errors import OutOfBoundsError
 from safetest_gym.policies import Interface, MlpPolicy, TablePolicy
 from safetest_gym.task import Task, load_task
 from tests.oracles.fixpoint import System, radius_needed, safe_states
@@ -31,8 +33,10 @@ __all__ = [
     "agrees_on_random_systems",
     "agrees_with_brute_force",
     "bundled",
+    "counting_task",
     "proves_its_verdicts",
     "scores",
+    "survives_errors",
 ]
 
 KINDS: Any = [("label", "mdp"), ("edge", "mdp"), ("label", "dtmc")]
@@ -53,7 +57,7 @@ def bundled(name: str) -> Task:
     """One of the tasks that the package brings along, small."""
     generator = BUNDLED[name]
     failure = "layer < 0" if name == "layered" else None
-    return load_task(generator.model(), generator.properties(), failure=failure)
+    return load_task(generator.model(), {"properties": generator.properties()}, failure=failure)
 
 
 def scores(task: Task) -> MlpPolicy:
@@ -210,3 +214,57 @@ def _some_after(task: Task, starts: NDArray[Any], most: int) -> NDArray[Any]:
         if not task.is_failing(state) and not task.is_goal(state):
             found += [o for _, outcomes in task.successors(state) for _, o in outcomes]
     return np.array(found[: most + 1])
+
+
+def counting_task(steps: int, failure: str = "n = 4") -> Task:
+    """Counts up, out of its bounds at last; may go home instead from 2 on."""
+    edge = {"location": "l", "guard": {"exp": True}}
+    up = {"op": "+", "left": "n", "right": steps}
+    edges = [
+        edge | {"action": "up", "destinations": [_to(up)]},
+        edge
+        | {
+            "action": "home",
+            "guard": {"exp": {"op": "≥", "left": "n", "right": 2}},
+            "destinations": [_to(0)],
+        },
+    ]
+    kind = {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": 5}
+    document = {
+        "jani-version": 1,
+        "name": "counter",
+        "type": "mdp",
+        "actions": [{"name": "up"}, {"name": "home"}],
+        "variables": [{"name": "n", "type": kind, "initial-value": 0}],
+        "automata": [
+            {
+                "name": "a",
+                "locations": [{"name": "l"}],
+                "initial-locations": ["l"],
+                "edges": edges,
+            }
+        ],
+        "system": {
+            "elements": [{"automaton": "a"}],
+            "syncs": [{"synchronise": [a], "result": a} for a in ("up", "home")],
+        },
+    }
+    return load_task(document, failure=failure)
+
+
+def _to(value: Any) -> Any:
+    return {"location": "l", "assignments": [{"ref": "n", "value": value}]}
+
+
+def survives_errors(name: str) -> None:
+    """An error is explained every time, and what was known by then is true."""
+    decider = make_decider(name, counting_task(1, "n = 0"))
+    for _ in range(2):
+        with pytest.raises(OutOfBoundsError, match="assigns 6 to 'n'"):
+            decider.decide(np.array([3]))
+    assert decider.decide(np.array([0])) is Verdict.UNSAFE
+    broken = make_decider(name, counting_task(1, "1 / (n - 4) < 0 and n > 1000"))
+    for _ in range(2):
+        with pytest.raises(ArithmeticError):
+            broken.decide(np.array([1]))
+    assert broken.statistics.states <= 4  # the state without a value is forgotten

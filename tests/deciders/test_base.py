@@ -91,6 +91,47 @@ def test_what_an_unfinished_search_leaves_behind_misleads_no_other_query() -> No
     assert np.array_equal(decider.decide_many(states), truth)
 
 
+def test_an_interrupt_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = _layers(50_000)
+    start = task.initial.enumerate(1)[0]
+    decider = make_decider("otf", task)
+    grow = decider._continue
+    left = [1, 0, 0, 1, 1, 0, 1]
+
+    def interrupted(code: int) -> None:
+        if left and left.pop():
+            raise KeyboardInterrupt
+        grow(code)
+
+    monkeypatch.setattr(decider, "_continue", interrupted)
+    for _ in range(4):
+        with pytest.raises(KeyboardInterrupt):
+            decider.decide(start)
+    assert decider.decide(start) is Verdict.SAFE
+    assert not left
+    assert decider.statistics.expanded == decider.statistics.states == 100_002
+
+
+def test_work_is_linear_in_the_transitions() -> None:
+    for layers in (1000, 100_000):
+        task = _layers(layers)
+        decider = make_decider("otf", task)
+        assert decider.decide(task.initial.enumerate(1)[0]) is Verdict.SAFE
+        statistics = decider.statistics
+        assert statistics.expanded == statistics.states == 2 * layers + 2
+        assert statistics.tried < statistics.states + 100  # once more where a list grew
+
+
+def test_a_known_state_takes_less_than_48_bytes_besides_itself(shared: Path) -> None:
+    line = shared / "models" / "planning" / "one_way_line_15_10_det.jani"
+    task = load_task(line, line.with_suffix(".props.jani"))
+    decider = make_decider("otf", task)
+    decider.decide_many(task.initial.enumerate(1000))
+    statistics = decider.statistics
+    assert statistics.states > 300_000
+    assert 1e6 * statistics.megabytes / statistics.states < 48 + 8 * task.engine.num_words
+
+
 @pytest.mark.parametrize("value", [0, -1, float("inf")])
 def test_a_budget_must_be_positive(value: float) -> None:
     with pytest.raises(ConfigError, match="seconds of a budget"):

@@ -12,6 +12,7 @@ import pytest
 from safetest_gym.deciders import Budget, CertificateError, Verdict, make_decider
 from safetest_gym.deciders.certificate import Certificate, load_certificate
 from safetest_gym.deciders.checking import check_certificate
+from safetest_gym.envs.jani_env import JaniEnv
 from safetest_gym.envs.tasks.families import LayeredFamily
 from safetest_gym.errors import LimitError
 from safetest_gym.policies import Interface, TablePolicy
@@ -89,6 +90,24 @@ def test_a_safe_certificate_is_a_policy_that_never_fails() -> None:
         assert "failing" not in graph.kind.values()
         runs += 1
     assert runs > 20
+
+
+def test_a_safe_certificate_runs_in_the_environment(shared: Path) -> None:
+    line = shared / "models" / "planning" / "one_way_line_15_10_det.jani"
+    task = load_task(line, line.with_suffix(".props.jani"))
+    decider = make_decider("otf", task)
+    env = JaniEnv(task)
+    for start in task.initial.enumerate(1000)[:5]:
+        policy = decider.certificate(start).policy(task)
+        _, info = env.reset(seed=1, options={"state": start})
+        for _ in range(300):
+            mask = info["action_mask"].astype(np.bool_)
+            action = int(policy.actions(env.state.reshape(1, -1), mask.reshape(1, -1))[0])
+            _, _, terminated, _, info = env.step(action)
+            if terminated:
+                break
+            assert not task.is_failing(env.state)
+        assert info.get("outcome") != "failing"
 
 
 def test_with_a_radius_the_policy_deviates_no_more_often_than_allowed() -> None:

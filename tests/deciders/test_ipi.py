@@ -55,6 +55,10 @@ def test_what_an_unfinished_search_leaves_behind_misleads_no_other_query() -> No
     agreement.agrees_after_broken_off_searches(NAME)
 
 
+def test_an_error_is_explained_every_time_and_hurts_no_other_query() -> None:
+    agreement.survives_errors(NAME)
+
+
 def _layers(layers: int) -> Task:
     family = LayeredFamily(layers=layers)
     return load_task(family.model(), failure="layer < 0", start="layer = 0 and side = 0")
@@ -78,7 +82,7 @@ def test_a_long_path_needs_no_recursion_and_a_raised_budget_goes_on() -> None:
 @pytest.mark.parametrize("size", [2, 3, 10])
 def test_the_outer_loop_family_takes_a_round_for_each_state(size: int) -> None:
     family = OuterLoop(size=size)
-    task = load_task(family.model(), family.properties())
+    task = load_task(family.model(), {"properties": family.properties()})
     decider = make_decider(NAME, task)
     assert decider.decide(task.initial.enumerate(1)[0]) is Verdict.UNSAFE
     assert decider.statistics.expanded > size * (size + 1) // 2

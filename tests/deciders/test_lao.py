@@ -54,6 +54,10 @@ def test_what_an_unfinished_search_leaves_behind_misleads_no_other_query() -> No
     agreement.agrees_after_broken_off_searches(NAME)
 
 
+def test_an_error_is_explained_every_time_and_hurts_no_other_query() -> None:
+    agreement.survives_errors(NAME)
+
+
 def _layers(layers: int) -> Task:
     family = LayeredFamily(layers=layers)
     return load_task(family.model(), failure="layer < 0", start="layer = 0 and side = 0")

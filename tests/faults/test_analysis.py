@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from safetest_gym.deciders.verdict import Verdict
+from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.deciders.checking import check_certificate
 from safetest_gym.engine import machine
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import FaultAnalysis, find_faults
@@ -197,3 +198,22 @@ def test_a_single_run_is_analysed_like_many() -> None:
     one = runs.unsafe()[0]
     found = find_faults(task, policy, [one], BruteDecider(task))
     assert found.starts[0] == BruteDecider(task).decide(np.asarray(one.start))
+
+
+@pytest.mark.parametrize("radius", [math.inf, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_default_decider_finds_the_same_faults_and_can_prove_each(
+    seed: int, radius: float
+) -> None:
+    task, policy, runs = setting(seed)
+    brute = find_faults(task, policy, runs, BruteDecider(task, policy, radius), radius=radius)
+    decider = make_decider("otf", task, policy=policy, radius=radius)
+    found = find_faults(task, policy, runs, decider, radius=radius)
+    assert found.steps == brute.steps
+    assert [f.alternatives for f in found.faults] == [f.alternatives for f in brute.faults]
+    for fault in found.faults:
+        for state, verdict in ((fault.state, Verdict.SAFE), (fault.outcome, Verdict.UNSAFE)):
+            certificate = decider.certificate(state)
+            assert certificate.verdict is verdict
+            check_certificate(task, certificate, policy=policy)
+    assert find_faults(task, policy, runs, radius=radius).steps == brute.steps

@@ -52,7 +52,8 @@ def objective_of(kind: str, task: Task) -> Objective:
             discount=0.9, goal=1.0, failing=-2.0, step=-0.1
         ),
     }
-    return made[kind]()
+    objective: Objective = made[kind]()
+    return objective
 
 
 @cache

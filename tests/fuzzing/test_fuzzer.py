@@ -43,7 +43,7 @@ def slowly(policy: Policy, task: Task) -> CallablePolicy:
 
     def choose(values: dict[str, float], applicable: tuple[str, ...]) -> str:
         mask = np.array([[name in applicable for name in task.actions]])
-        action = policy.actions(np.array([list(values.values())]), mask)[0]
+        action = int(policy.actions(np.array([list(values.values())]), mask)[0])
         return task.actions[action]
 
     return CallablePolicy(choose, Interface.of(task))

@@ -15,6 +15,38 @@ def _equals(number: int) -> dict[str, Any]:
     return {"op": "=", "left": "s", "right": number}
 
 
+def _document(
+    name: str, bounds: dict[str, int], actions: list[str], edges: list[Any]
+) -> dict[str, Any]:
+    """One automaton over variables from 0 up to their bounds."""
+    variables = [
+        {
+            "name": variable,
+            "type": {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": bound},
+            "initial-value": 0,
+        }
+        for variable, bound in bounds.items()
+    ]
+    automaton = {
+        "name": "g",
+        "locations": [{"name": "l"}],
+        "initial-locations": ["l"],
+        "edges": edges,
+    }
+    return {
+        "jani-version": 1,
+        "name": name,
+        "type": "mdp",
+        "actions": [{"name": action} for action in actions],
+        "variables": variables,
+        "automata": [automaton],
+        "system": {
+            "elements": [{"automaton": "g"}],
+            "syncs": [{"synchronise": [action], "result": action} for action in actions],
+        },
+    }
+
+
 def random_task(
     seed: int,
     *,
@@ -48,36 +80,9 @@ def random_task(
                         "destinations": destinations,
                     }
                 )
-    document = {
-        "jani-version": 1,
-        "name": f"random {seed}",
-        "type": "mdp",
-        "actions": [{"name": f"a{a}"} for a in range(actions)],
-        "variables": [
-            {
-                "name": "s",
-                "type": {
-                    "kind": "bounded",
-                    "base": "int",
-                    "lower-bound": 0,
-                    "upper-bound": states - 1,
-                },
-                "initial-value": 0,
-            }
-        ],
-        "automata": [
-            {
-                "name": "g",
-                "locations": [{"name": "l"}],
-                "initial-locations": ["l"],
-                "edges": edges,
-            }
-        ],
-        "system": {
-            "elements": [{"automaton": "g"}],
-            "syncs": [{"synchronise": [f"a{a}"], "result": f"a{a}"} for a in range(actions)],
-        },
-    }
+    document = _document(
+        f"random {seed}", {"s": states - 1}, [f"a{a}" for a in range(actions)], edges
+    )
     goal = f"s = 3 or s = {int(rng.integers(states))}"
     return load_task(
         document,
@@ -123,26 +128,7 @@ def grid_task(size: int = 5) -> Task:
                 ],
             }
         )
-    kind = {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": size - 1}
-    document = {
-        "jani-version": 1,
-        "name": "grid",
-        "type": "mdp",
-        "actions": [{"name": name} for name in directions],
-        "variables": [{"name": v, "type": kind, "initial-value": 0} for v in ("x", "y")],
-        "automata": [
-            {
-                "name": "g",
-                "locations": [{"name": "l"}],
-                "initial-locations": ["l"],
-                "edges": edges,
-            }
-        ],
-        "system": {
-            "elements": [{"automaton": "g"}],
-            "syncs": [{"synchronise": [name], "result": name} for name in directions],
-        },
-    }
+    document = _document("grid", {"x": size - 1, "y": size - 1}, list(directions), edges)
     corner = size - 1
     return load_task(
         document,

@@ -238,5 +238,5 @@ def test_neither_inapplicable_nor_shielded_actions_are_taken(shield: Any) -> Non
     env = Watched(line, 16, observation="normalized", step_limit=60)
     env.set_shield(shield)
     _model(env, learning_starts=4000, train_freq=4).learn(20_000)
-    assert np.concatenate(taken).shape == (20_000,)
+    assert len(np.concatenate(taken)) >= 20_000
     assert np.concatenate(taken).all()

@@ -16,7 +16,6 @@ from tests.oracles.policies import random_network, random_states
 from tests.repair.faulty import bad_decisions, faults_of, forest, taken
 
 
-
 def _check_on_trees(method: Any, seed: int, variant: Any) -> int:
     """Repair one random ensemble, check it through XGBoost, return the new trees."""
     xgboost = pytest.importorskip("xgboost")

@@ -1,0 +1,113 @@
+"""Changes are feasible, nearly least, and the bounds hold."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from safetest_gym.repair.bound import lower_bound
+from safetest_gym.repair.features import layer_features, tree_features
+from safetest_gym.repair.first_order import FirstOrder
+from safetest_gym.repair.fixed_choice import polish
+from safetest_gym.repair.least_change import Limits, least_change
+from safetest_gym.repair.problem import RepairProblem, repair_problem
+from safetest_gym.repair.solver import choose_solver
+from tests.oracles.policies import random_network
+from tests.repair.faulty import faults_of, forest
+
+
+def _problem(
+    seed: int, count: int, variant: Any = "strong", actions: int = 3, nodes: int = 8
+) -> RepairProblem:
+    policy = forest(seed, trees=nodes, nodes=nodes, actions=actions, vector=seed % 2 == 0)
+    faults = faults_of(policy, seed, count)
+    return repair_problem(tree_features(policy, faults.states)[0], faults, None, variant, 1e-3)
+
+
+def _by_hand(problem: RepairProblem) -> float:
+    """The least cost over all combinations of winners, each a linear program."""
+    best = np.inf
+    options = [np.flatnonzero(good) for good in problem.good]
+    solver = choose_solver("highs")
+    for winners in product(*options):
+        search = FirstOrder(problem)
+        search.choice = np.array(winners)
+        search.y[:] = 1.0
+        search.x[:] = 1.0
+        found = polish(problem, solver, search, 0.0).change
+        if found is not None:
+            best = min(best, problem.cost(found))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("variant", ["weak", "strong"])
+def test_few_demands_are_solved_to_the_optimum_of_all_combinations(seed: int, variant: Any) -> None:
+    problem = _problem(seed, 5, variant)
+    result = least_change(problem, choose_solver("auto"), Limits(time_limit=10, gap=1e-6))
+    assert result.cost == pytest.approx(_by_hand(problem), rel=1e-4)
+    assert result.bound <= result.cost + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_never_exceeds_the_optimum(seed: int) -> None:
+    problem = _problem(seed, 20)
+    exact = least_change(problem, choose_solver("auto"), Limits(time_limit=10, algorithm="exact"))
+    assert 0 < lower_bound(problem, np.arange(len(problem))) <= exact.cost + 1e-6
+
+
+def test_the_bound_is_tight_where_no_group_has_an_alternative() -> None:
+    problem = _problem(0, 20, actions=2)
+    result = least_change(
+        problem, choose_solver("highs"), Limits(time_limit=5, algorithm="first-order")
+    )
+    assert result.bound == pytest.approx(result.cost, rel=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_order_method_is_within_two_percent_of_the_optimum(seed: int) -> None:
+    problem = _problem(seed, 100, nodes=24)
+    results = {
+        name: least_change(
+            problem, choose_solver("auto"), Limits(time_limit=8, gap=1e-3, algorithm=name)
+        )
+        for name in ("first-order", "exact")
+    }
+    quick, best = results["first-order"], results["exact"]
+    assert quick.change is not None
+    assert quick.cost <= 1.02 * best.cost
+    assert problem.shortfall(quick.change).max() < 1e-5
+
+
+def test_networks_are_the_same_problem_with_dense_features() -> None:
+    policy = random_network(np.random.default_rng(0), [4, 32, 4])
+    faults = faults_of(policy, 0, 12)
+    features = layer_features(policy, faults.states)
+    problem = repair_problem(features, faults, None, "strong", 1e-3)
+    result = least_change(problem, choose_solver("highs"), Limits(time_limit=3))
+    assert result.change is not None
+    assert problem.shortfall(result.change).max() < 1e-5
+    assert 0 < result.bound <= result.cost
+
+
+def test_equal_demands_on_equal_features_are_one_group() -> None:
+    policy = forest(3, trees=1, nodes=1, vector=True)
+    faults = faults_of(policy, 3, 60)
+    problem = repair_problem(tree_features(policy, faults.states)[0], faults, None, "weak", 1e-3)
+    keys = {
+        (problem.features.index[g].tobytes(), problem.good[g].tobytes(), problem.bad[g].tobytes())
+        for g in range(len(problem))
+    }
+    assert len(keys) == len(problem) < len(faults)
+    assert (problem.bad[problem.group, faults.actions]).all()
+
+
+def test_features_give_the_scores_of_the_policy() -> None:
+    for policy in (forest(1, vector=True), forest(1, vector=False)):
+        faults = faults_of(policy, 1, 30)
+        features, _ = tree_features(policy, faults.states)
+        assert features.base == pytest.approx(policy.scores(faults.states), abs=1e-5)
