@@ -102,13 +102,17 @@ def polish(
     needs = rows.needs(problem, choice, problem.features.scores(search.x))
     near = _near(needs)
     used = (search.y > 0) | (needs > -near)
-    best, cost = None, np.inf
+    best, cost, settled = None, np.inf, True
     while best is None or time.monotonic() < deadline:
         chosen = np.flatnonzero(used)
         patience = max(deadline - time.monotonic(), 0.0 if best is not None else _PATIENCE)
         solution, found = _solve(problem, solver, (rows, chosen, choice), (columns, patience))
         if found is None and not columns.all():
             columns = np.ones_like(columns)
+            continue
+        if found is None and best is None and not (choice == search.choice).all():
+            # What won in an incomplete solution need not be able to win together.
+            choice, settled = search.choice, False
             continue
         if found is None:
             conflict = np.unique(rows.owner[chosen[solution.conflict]])
@@ -125,7 +129,8 @@ def polish(
             if stays or now > (1 - _WORTH) * cost or len(chosen) > _HEAVY:
                 break
             cost = now
-        choice = winners
+        if settled or best is not None:
+            choice = winners
         used |= needs > -4 * near
     return Polished(best, choice, np.zeros(0, np.int64))
 

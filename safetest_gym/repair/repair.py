@@ -70,11 +70,6 @@ def repair(
         limits=Limits(time_limit=time_limit, gap=gap),
     )
     outcome, fixed, attempts = _until_fixed(run, wanted, settings, faults)
-    after = outcome.policy.actions(faults.states, faults.applicable) if len(faults) else fixed
-    kept = np.zeros(0, np.bool_)
-    if keep is not None and len(keep):
-        decisions = (p.actions(keep.states, keep.applicable) for p in (policy, outcome.policy))
-        kept = np.equal(*decisions)
     return outcome.policy, RepairReport(
         method=method,
         variant=variant,
@@ -86,12 +81,20 @@ def repair(
         changed=outcome.changed,
         trees_added=outcome.trees_added,
         fixed=fixed,
-        safe_now=faults.safe[np.arange(len(faults)), after.astype(np.int64)],
+        safe_now=fixed_faults(outcome.policy, faults, "strong"),
         unfixable=wanted.unfixable,
-        kept=kept,
+        kept=_kept(policy, outcome.policy, keep),
         attempts=attempts,
         seconds=time.monotonic() - begun,
     )
+
+
+def _kept(before: Policy, after: Policy, keep: KeepSet | None) -> NDArray[np.bool_]:
+    """Per state to keep, is the decision the same?"""
+    if keep is None or not len(keep):
+        return np.zeros(0, np.bool_)
+    old, new = (policy.actions(keep.states, keep.applicable) for policy in (before, after))
+    return np.asarray(old == new, dtype=np.bool_)
 
 
 def _until_fixed(

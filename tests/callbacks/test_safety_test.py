@@ -195,6 +195,17 @@ def test_it_shares_a_callback_list_with_eval_callback(plan: Plan) -> None:
     assert len(callback.history) == 2
 
 
+def test_it_shares_a_callback_list_with_maskable_eval_callback(plan: Plan) -> None:
+    from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
+
+    callback = SafetyTestCallback(every_steps=32, plan=plan)
+    evaluation = MaskableEvalCallback(
+        make_env(num_envs=1), eval_freq=16, verbose=0, n_eval_episodes=2
+    )
+    make_model("MaskablePPO").learn(64, CallbackList([evaluation, callback]))
+    assert len(callback.history) == 2
+
+
 def test_numbers_and_pictures_go_to_the_logger(plan: Plan, tmp_path: Path) -> None:
     model = make_model("MaskablePPO")
     model.set_logger(configure(str(tmp_path), ["csv", "tensorboard"]))
