@@ -10,19 +10,21 @@ from typing import Any
 
 from numba import njit
 
-__all__ = ["intern_rows_kernel", "rehash_kernel"]
+__all__ = ["intern_rows_kernel", "rehash_kernel", "spread"]
 
 _K1 = -7046029254386353131  # 2**64 / golden ratio, odd
 _K2 = -4417276706812531889
 
 
 @njit(inline="always")
-def _spread(rows: Any, row: int, width: int) -> int:
-    h = rows[row, 0] * _K1
+def spread(rows: Any, row: int, width: int) -> int:
+    """Where a row belongs; states that differ in the last bits only are neighbours in memory."""
+    low = rows[row, 0] & 15
+    h = (rows[row, 0] >> 4) * _K1
     for w in range(1, width):
         h = (h ^ ((h >> 31) & 0x1FFFFFFFF) ^ rows[row, w]) * _K1
     h = (h ^ ((h >> 29) & 0x7FFFFFFFF)) * _K2
-    return h ^ ((h >> 32) & 0xFFFFFFFF)
+    return (h ^ ((h >> 32) & 0xFFFFFFFF)) + low
 
 
 @njit(cache=True, nogil=True)
@@ -33,7 +35,7 @@ def intern_rows_kernel(
     width = states.shape[1]
     mask = table.shape[0] - 1
     for r in range(count):
-        at = _spread(rows, r, width) & mask
+        at = spread(rows, r, width) & mask
         while True:
             entry = table[at]
             if entry == 0:
@@ -61,7 +63,7 @@ def rehash_kernel(states: Any, table: Any, known: int) -> None:
     width = states.shape[1]
     mask = table.shape[0] - 1
     for s in range(known):
-        at = _spread(states, s, width) & mask
+        at = spread(states, s, width) & mask
         while table[at] != 0:
             at = (at + 1) & mask
         table[at] = s + 1

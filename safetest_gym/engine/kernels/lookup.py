@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import njit
 
-from safetest_gym.engine.kernels.intern import _spread
+from safetest_gym.engine.kernels.intern import spread
 
 __all__ = ["find_kernel", "forget_kernel"]
 
@@ -20,7 +20,7 @@ def forget_kernel(states: Any, table: Any, first: int, last: int) -> None:
     width = states.shape[1]
     mask = table.shape[0] - 1
     for s in range(first, last):
-        at = _spread(states, s, width) & mask
+        at = spread(states, s, width) & mask
         while table[at] != s + 1:
             at = (at + 1) & mask
         table[at] = 0
@@ -32,7 +32,7 @@ def find_kernel(states: Any, table: Any, rows: Any, found: Any) -> None:
     width = states.shape[1]
     mask = table.shape[0] - 1
     for r in range(rows.shape[0]):
-        at = _spread(rows, r, width) & mask
+        at = spread(rows, r, width) & mask
         found[r] = -1
         while table[at] != 0:
             entry = table[at] - 1
