@@ -104,6 +104,7 @@ def _newest(folder: Path) -> int:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+@pytest.mark.slow
 def test_an_interrupt_ends_with_130_and_says_how_to_go_on(tmp_path: Path) -> None:
     options = (*LINE, *SMALL, "--steps", 10_000_000, "--every", 400, "--out", tmp_path)
     command = [sys.executable, "-m", "safetest_gym", "train", *map(str, options)]
