@@ -147,8 +147,9 @@ class Batch:
         stepper = self.stepper
         mask: NDArray[np.int8] = stepper.masks.copy()
         # Only where an episode is over can it be that nothing is applicable.
-        over = np.flatnonzero(stepper.over)
-        mask[over[~mask[over].any(axis=1)]] = 1
+        over = stepper.over
+        if over.any():
+            mask[over & ~mask.any(axis=1)] = 1
         if self._shielded:
             first = self.shields[0]
             if all(shield is first for shield in self.shields) and first is not None:
