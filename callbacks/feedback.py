@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecNormalize
 
 from safetest_gym.callbacks.experience import FaultExperience
 from safetest_gym.callbacks.following import TestFollower, Tests
 from safetest_gym.callbacks.learner import environment_of, exact_states
+from safetest_gym.callbacks.lessons import Lessons
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
 from safetest_gym.repair.shields import FaultShield
@@ -24,37 +26,42 @@ class FeedbackCallback(TestFollower):
     """Gives faults back to learners, also to those that know no masks.
 
     Logged under ``feedback/``: penalties (hits of known faults in training), pool (states),
-    transitions.
+    transitions, lessons_needed_rate.
 
     Args:
         tests: a `SafetyTestCallback` before this one in the list, or the arguments of one.
         penalty: taken from the reward of a step that repeats a known fault; episode returns
             that are logged do not contain it.
         start_share: of the episodes, to begin in states shortly before failures and
-            cycles; needs environments in `PriorityStarts`.
+            cycles; needs `SB3VecEnv`, or environments in `PriorityStarts`.
         pool_size: such states that are kept, the newest.
         transitions: real ones that are added to the replay buffer per new fault, for the
             action that was wrong and for each that is safe there.
+        lessons: steps of gradient descent before each rollout of PPO, A2C or MaskablePPO,
+            on the probability of actions other than faults in the newest fault states (see
+            `Lessons`); 0 for none.
     """
 
     def __init__(
         self,
         *,
         tests: Tests = None,
-        penalty: float = 0.0,
+        penalty: float = 1.0,
         start_share: float = 0.0,
         pool_size: int = 1000,
         transitions: int = 0,
+        lessons: int = 30,
     ) -> None:
         super().__init__(tests)
-        if penalty < 0 or transitions < 0 or pool_size < 1 or not 0 <= start_share <= 1:
+        if min(penalty, transitions, lessons) < 0 or pool_size < 1 or not 0 <= start_share <= 1:
             raise ConfigError(
-                "penalty and transitions must not be negative, pool_size at least 1 and "
-                f"start_share between 0 and 1; got {penalty}, {transitions}, {pool_size} and "
-                f"{start_share}"
+                "penalty, transitions and lessons must not be negative, pool_size at least 1 and "
+                f"start_share between 0 and 1; got {penalty}, {transitions}, {lessons}, "
+                f"{pool_size} and {start_share}"
             )
-        if not penalty and not start_share and not transitions:
-            raise ConfigError("give a penalty, a start_share or a number of transitions")
+        if not (penalty or start_share or transitions or lessons):
+            raise ConfigError("give a penalty, a start_share, lessons or transitions")
+        self._lessons = Lessons(lessons)
         self.penalty, self.start_share = penalty, start_share
         self.pool_size, self.transitions = pool_size, transitions
         self.penalties = self.added = 0
@@ -73,8 +80,8 @@ class FeedbackCallback(TestFollower):
         env = environment_of(self.model)
         if self.start_share and not env.has_attr("set_starts"):
             raise ConfigError(
-                "start_share needs environments that can begin anywhere: wrap each JaniEnv, "
-                "PriorityStarts(JaniEnv(...)), and use DummyVecEnv or SubprocVecEnv"
+                "start_share needs environments that can begin anywhere: use SB3VecEnv, or wrap "
+                "each JaniEnv, PriorityStarts(JaniEnv(...)), in DummyVecEnv or SubprocVecEnv"
             )
         if self.transitions and not isinstance(self.model, OffPolicyAlgorithm):
             raise ConfigError(
@@ -90,6 +97,10 @@ class FeedbackCallback(TestFollower):
     def _on_faults(self, new: Sequence[Fault]) -> None:
         assert self._faults is not None
         self._faults.add(new)
+        states = np.array([fault.state for fault in new])
+        self._lessons.add(states)
+        self._keep(states)
+        self._put_pool()
         if self._experience is not None:
             for _ in range(self.transitions):
                 self.added += self._experience.add(new)
@@ -97,16 +108,33 @@ class FeedbackCallback(TestFollower):
     def _on_test(self) -> None:
         """Renew the pool, and log."""
         found = self.tests.latest
-        if self.start_share and found is not None:
-            for state in np.concatenate([found.before_cycles, found.before_failures]):
-                self._pool.pop(state.tobytes(), None)
-                self._pool[state.tobytes()] = state
-            for key in list(self._pool)[: -self.pool_size]:
-                del self._pool[key]
-            environment_of(self.model).env_method("set_starts", self.pool, self.start_share)
+        if found is not None:
+            self._keep(np.concatenate([found.before_cycles, found.before_failures]))
+            self._put_pool()
         self.logger.record("feedback/penalties", self.penalties)
         self.logger.record("feedback/pool", len(self._pool))
         self.logger.record("feedback/transitions", self.added)
+
+    def _keep(self, states: NDArray[Any]) -> None:
+        """Put states (n, V) into the pool, the newest last."""
+        for state in states:
+            self._pool.pop(state.tobytes(), None)
+            self._pool[state.tobytes()] = state
+        for key in list(self._pool)[: -self.pool_size]:
+            del self._pool[key]
+
+    def _put_pool(self) -> None:
+        if self.start_share:
+            environment_of(self.model).env_method("set_starts", self.pool, self.start_share)
+
+    def _on_training_end(self) -> None:
+        super()._on_training_end()
+        self._on_rollout_start()
+
+    def _on_rollout_start(self) -> None:
+        if isinstance(self.model, OnPolicyAlgorithm) and self._faults is not None:
+            needed = self._lessons.give(self.model, self._faults)
+            self.logger.record("feedback/lessons_needed_rate", needed)
 
     def _on_each_step(self) -> None:
         if not self.penalty:

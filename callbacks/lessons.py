@@ -27,7 +27,7 @@ _ENOUGH = 0.95
 
 
 class Lessons:
-    """Keeps restricted states, and teaches the actor of a MaskablePPO in them.
+    """Keeps restricted states, and teaches the actor of a PPO, A2C or MaskablePPO in them.
 
     Only weights that lead to the logits change, with an optimizer of its own; the learner's
     optimizer, its random state and its value function are not touched.

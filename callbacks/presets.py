@@ -5,13 +5,14 @@ Found by short experiments; `docs/training.md` has the figures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from safetest_gym.callbacks.training import Algo
+from safetest_gym.envs.tasks.follow_car import ENOUGH_STEPS, LEAD_SPEED
 from safetest_gym.task import Task
 
 __all__ = ["PRESETS", "Preset", "preset_for"]
@@ -34,6 +35,7 @@ class Preset:
     num_envs: int = 32
     env: Mapping[str, Any] = field(default_factory=dict)
     learner: Mapping[str, Any] = field(default_factory=dict)
+    grids: Mapping[str, Sequence[float]] | None = None
     rewards: Callable[[Any], Rewards] | None = None
 
     def arguments(self, generator: object) -> dict[str, Any]:
@@ -58,6 +60,35 @@ def _carried(line: Any, scale: float, ends: dict[str, Any]) -> Rewards:
     return [ends, {"kind": "expression", "expression": way, "difference": True, "scale": share}]
 
 
+def _crossed(task: Any) -> Rewards:
+    """How many steps are left, about, to bring all packages over the bridge.
+
+    Too many packages on the bridge count as if they were still before it.
+    """
+    head = task.locations - 2
+    lowest = str(head)
+    for place in reversed(range(head)):
+        lowest = f"({place} if location_load_{place} > 0 else {lowest})"
+    at = f"min(truck_0, {head})"
+    ways = [f"max({at}, {lowest}) - min({at}, {lowest}) + {head} - {lowest}"]
+    # To pick up, drop before the bridge, and then as those there: pick up, over, drop, back.
+    ways += [f"{6 if place < head else 4} * location_load_{place}" for place in range(head + 1)]
+    over = f"truck_0 = {head + 1} ∧ truck_load_0 <= {task.bridge}"
+    ways.append(f"(truck_load_0 + 1 if {over} else max(0, 5 * truck_load_0 - 2))")
+    return [_ends(step=-0.002), _less(" + ".join(ways), 0.02)]
+
+
+def _driven(follow: Any) -> Rewards:
+    """How much of the way to the goal is behind."""
+    far = ENOUGH_STEPS * LEAD_SPEED * follow.timestep
+    return [_ends(), _less(f"max({far} - ego_position, 0)", 1 / far)]
+
+
+def _less(expression: str, scale: float) -> dict[str, Any]:
+    """``scale`` for every unit that the expression becomes less."""
+    return {"kind": "expression", "expression": expression, "difference": True, "scale": -scale}
+
+
 def _slid(puzzle: Any) -> Rewards:
     """How far the tiles are from home in all, along rows and columns."""
     ways = []
@@ -66,8 +97,7 @@ def _slid(puzzle: Any) -> Rewards:
         across, down = f"tile_{tile} % {puzzle.width}", f"floor(tile_{tile} / {puzzle.width})"
         for place, home in ((across, column), (down, row)):
             ways.append(f"max({place}, {home}) - min({place}, {home})")
-    way = " + ".join(ways)
-    return [_ends(), {"kind": "expression", "expression": way, "difference": True, "scale": -0.1}]
+    return [_ends(), _less(" + ".join(ways), 0.05)]
 
 
 def _env(step_limit: int, **more: Any) -> dict[str, Any]:
@@ -91,16 +121,32 @@ PRESETS: dict[str, Preset] = {
     ),
     "FlappyBird": Preset(steps=200_000, env=_env(100)),
     "FlightDiversion": Preset(steps=200_000, env=_env(100)),
-    "FollowCar": Preset(steps=300_000, env=_env(200)),
+    "FollowCar": Preset(
+        steps=200_000,
+        env=_env(2000),
+        learner={"gamma": 0.995, "n_steps": 256, "batch_size": 1024},
+        grids={"ego_velocity": [0, 8, 16, 20, *range(22, 34), 36, 44, 200]},
+        rewards=_driven,
+    ),
     "InvertedPendulum": Preset(steps=300_000, env=_env(200)),
-    "NPuzzle": Preset(steps=400_000, env=_env(150), learner={"gamma": 0.97}, rewards=_slid),
+    "NPuzzle": Preset(
+        steps=2_000_000,
+        net=(128, 128),
+        num_envs=128,
+        env=_env(150),
+        learner={
+            "gamma": 0.98,
+            "ent_coef": 0.003,
+            "n_steps": 64,
+            "batch_size": 1024,
+            "learning_rate": 1.5e-3,
+        },
+        grids={},
+        rewards=_slid,
+    ),
     "OneWayLine": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.01)),
     "Rovers": Preset(steps=400_000, env=_env(150), rewards=lambda _: _potential(0.02)),
-    "Transport": Preset(
-        steps=300_000,
-        env=_env(200),
-        rewards=lambda task: _carried(task, 3, _ends(step=-0.002)),
-    ),
+    "Transport": Preset(steps=600_000, env=_env(300), grids={}, rewards=_crossed),
     "TwoWayLine": Preset(
         steps=300_000,
         env=_env(200),

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from safetest_gym.callbacks.beside import repaired_trees
 from safetest_gym.callbacks.following import TestFollower, Tests
-from safetest_gym.callbacks.last_layer import LastLayer
+from safetest_gym.callbacks.network import LearnerNetwork
+from safetest_gym.callbacks.records import Record
 from safetest_gym.errors import ConfigError, PolicyError
 from safetest_gym.faults import Fault
-from safetest_gym.policies import Evaluation, MlpPolicy, policy_from_sb3
+from safetest_gym.policies import (
+    Evaluation,
+    MlpPolicy,
+    TreeEnsemblePolicy,
+    policy_from_sb3,
+    save_policy,
+)
 from safetest_gym.policies.sb3 import SB3Policy
-from safetest_gym.repair.problem import RepairError, Variant
-from safetest_gym.repair.repair import fixed_faults, repair
+from safetest_gym.repair.problem import RepairError
+from safetest_gym.repair.repair import RepairOptions, fixed_faults
+from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet
 
 __all__ = ["RepairCallback"]
 
+_DEFAULTS: dict[str, Any] = {"method": ("last-layer", "finetune"), "time_limit": 10.0}
 _ATTEMPTS = 4
 
 
 class RepairCallback(TestFollower):
-    """Repairs the last layer on the faults found so far, and keeps what is really better.
+    """Repairs the network on the faults found so far, and keeps what is really better.
 
     It works between rollouts, on its own task and with its own random numbers. A repair is
     kept if %Unsafe of the held-out starts falls and %Goal stays within a tolerance; the
@@ -34,10 +44,15 @@ class RepairCallback(TestFollower):
     Args:
         tests: a `SafetyTestCallback` before this one in the list, or the arguments of one.
         every_steps: timesteps between repairs.
-        variant: ``strong``: a safe action must win in each fault state; ``weak``: any other.
+        options: `RepairOptions` or their attributes as plain data; by default the last layer
+            changes least, and where that is not enough, all layers by gradient steps.
         goal_tolerance: how far %Goal may fall.
-        time_limit: seconds of one repair.
         most_faults: the newest that are repaired.
+        trees: of an ensemble beside the network, distilled from it and repaired every time,
+            on the way to a policy with certificates; training does not see it. 0 for none.
+
+    Attributes:
+        ensemble: the safest so far, also in the tests' folder as ``repaired_trees.json``.
     """
 
     def __init__(
@@ -45,24 +60,29 @@ class RepairCallback(TestFollower):
         *,
         tests: Tests = None,
         every_steps: int = 20_000,
-        variant: Variant = "strong",
+        options: RepairOptions | Mapping[str, Any] | None = None,
         goal_tolerance: float = 0.02,
-        time_limit: float = 10.0,
         most_faults: int = 2000,
+        trees: int = 0,
     ) -> None:
         super().__init__(tests)
-        if every_steps < 1 or most_faults < 1 or not time_limit > 0:
-            raise ConfigError("every_steps, most_faults and time_limit must be positive")
-        self.every_steps, self.variant = every_steps, variant
-        self.goal_tolerance, self.time_limit = goal_tolerance, time_limit
-        self.most_faults = most_faults
-        self.history: list[dict[str, Any]] = []
+        if every_steps < 1 or most_faults < 1 or trees < 0:
+            raise ConfigError(
+                "every_steps and most_faults must be at least 1 and trees not negative, got "
+                f"{every_steps}, {most_faults} and {trees}"
+            )
+        self.every_steps, self.options = every_steps, _options(options)
+        self.goal_tolerance, self.most_faults = goal_tolerance, most_faults
+        self.trees = trees
+        self.history: list[Record] = []
+        self.ensemble: TreeEnsemblePolicy | None = None
+        self._ensemble_unsafe = 1.0
         self._due = every_steps
 
     def _begin(self) -> None:
         policy = policy_from_sb3(self.model)
         if not isinstance(policy, MlpPolicy):
-            raise PolicyError(f"the last layer of this model cannot be repaired: {policy.reason}")
+            raise PolicyError(f"the network of this model cannot be repaired: {policy.reason}")
 
     def _on_each_step(self) -> None:
         """Nothing: weights change between rollouts only."""
@@ -81,66 +101,90 @@ class RepairCallback(TestFollower):
         for name, value in record.items():
             self.logger.record(f"repair/{name}", float(value))
 
-    def _repair(self) -> dict[str, Any]:
+    def _repair(self) -> Record:
         before = policy_from_sb3(self.model).bind(self.tests.task)
         assert isinstance(before, MlpPolicy)
         faults = self.tests.faults[-self.most_faults :]
         wanted = FaultSet.of(self.tests.task, faults)
-        wrong = int((~fixed_faults(before, wanted, self.variant)).sum())
-        record: dict[str, Any] = {"faults": len(wanted), "wrong_before": wrong, "kept": False}
+        wrong = int((~fixed_faults(before, wanted, self.options.variant)).sum())
+        record: Record = {"faults": len(wanted), "wrong_before": wrong, "kept": False}
         if not wrong:
             return record
-        after, repaired = self._solve(before, wanted)
-        record["given_up"] = len(wanted) - len(repaired)
-        if after is None:
-            return record
-        old, new = self.tests.rates(before), self.tests.rates(after)
+        old = self.tests.rates(before)
+        record |= {"unsafe_before": old.unsafe_rate.value, "goal_before": old.goal_rate.value}
+        if self.trees:
+            record |= self._repair_beside(before, wanted, old)
+        found = self._solve(before, wanted)
+        if found is None:
+            return record | {"given_up": len(wanted)}
+        after, report = found
+        new = self.tests.rates(after)
         record |= {
-            "unsafe_before": old.unsafe_rate.value,
+            "given_up": int((~report.fixed).sum()),
+            "last_layer": report.method == "last-layer",
             "unsafe_after": new.unsafe_rate.value,
-            "goal_before": old.goal_rate.value,
             "goal_after": new.goal_rate.value,
             "sampled_steps": int(old.steps.sum() + new.steps.sum()),
         }
-        record["kept"] = self._is_better(old, new) and self._put(before, after, repaired)
+        better = report.fixed.any() and self._is_better(old, new)
+        record["kept"] = bool(better and self._put(before, after, wanted))
         return record
 
-    def _solve(self, before: MlpPolicy, wanted: FaultSet) -> tuple[MlpPolicy | None, FaultSet]:
-        """The repaired policy, and the faults left after conflicting ones were given up."""
+    def _solve(self, before: MlpPolicy, wanted: FaultSet) -> tuple[MlpPolicy, RepairReport] | None:
+        """The repaired policy; faults that conflict in every method are given up."""
         for _ in range(_ATTEMPTS):
-            if not len(wanted):
-                break
             try:
-                after, _ = repair(
-                    before,
-                    wanted,
-                    method="last-layer",
-                    variant=self.variant,
-                    time_limit=self.time_limit,
-                )
+                return self.options.run(before, wanted)
             except RepairError as error:
                 conflict = np.asarray(error.faults, np.int64)
-                if not len(conflict):
-                    break
                 wanted = _without(wanted, conflict)
-                continue
-            return after, wanted
-        return None, wanted
+                if not len(conflict) or not len(wanted):
+                    break
+        return None
+
+    def _repair_beside(self, before: MlpPolicy, wanted: FaultSet, old: Evaluation) -> Record:
+        """Distil and repair an ensemble; keep the safest whose %Goal is tolerable."""
+        found, left = repaired_trees(before, self.tests.task, wanted, self.options, self.trees)
+        if found is None:
+            return {"trees_left": left}
+        rates = self.tests.rates(found)
+        unsafe, goal = rates.unsafe_rate.value, rates.goal_rate.value
+        tolerable = goal >= old.goal_rate.value - self.goal_tolerance
+        if tolerable and (self.ensemble is None or unsafe <= self._ensemble_unsafe):
+            self.ensemble, self._ensemble_unsafe = found, unsafe
+            if self.tests.folder is not None:
+                save_policy(found, self.tests.folder / "repaired_trees.json")
+        return {"trees_left": left, "trees_unsafe": unsafe, "trees_goal": goal}
 
     def _is_better(self, old: Evaluation, new: Evaluation) -> bool:
         safer = new.unsafe_rate.value < old.unsafe_rate.value
         return safer and new.goal_rate.value >= old.goal_rate.value - self.goal_tolerance
 
-    def _put(self, before: MlpPolicy, after: MlpPolicy, repaired: FaultSet) -> bool:
+    def _put(self, before: MlpPolicy, after: MlpPolicy, wanted: FaultSet) -> bool:
         """Change the learner, unless torch decides otherwise than computed."""
-        layer = LastLayer(self.model)
-        layer.change(before, after)
+        network = LearnerNetwork(self.model)
+        network.change(before, after)
         real = SB3Policy(self.model.policy, after.interface, after.scalings)
-        promised = fixed_faults(after, repaired, self.variant)
-        if (promised & ~fixed_faults(real, repaired, self.variant)).any():
-            layer.roll_back()
+        variant = self.options.variant
+        promised = fixed_faults(after, wanted, variant)
+        if (promised & ~fixed_faults(real, wanted, variant)).any():
+            network.roll_back()
             return False
         return True
+
+
+def _options(given: RepairOptions | Mapping[str, Any] | None) -> RepairOptions:
+    """Options, also from plain data as YAML gives it."""
+    if isinstance(given, RepairOptions):
+        return given
+    options = {**_DEFAULTS, **(given or {})}
+    known = RepairOptions.__slots__
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ConfigError(f"a repair has no {', '.join(unknown)}; it has {', '.join(known)}")
+    if isinstance(options["method"], list):
+        options["method"] = tuple(options["method"])
+    return RepairOptions(**options)
 
 
 def _without(faults: FaultSet, rows: np.ndarray[Any, np.dtype[np.int64]]) -> FaultSet:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from safetest_gym.callbacks.file_lock import try_lock
 from safetest_gym.errors import ConfigError
 
 __all__ = ["RunFolder"]
 
 _RUN, _SUMMARY, _CHECKPOINTS = "run.json", "summary.json", "checkpoints"
-_UNFINISHED = ".unfinished"
+_UNFINISHED, _LOCK = ".unfinished", ".lock"
 
 
 class RunFolder:
@@ -27,6 +29,22 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out of the folder; the lock ends with this process at the latest.
+
+        Raises:
+            ConfigError: another run is at work here.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / _LOCK).open("a", encoding="utf-8") as file:
+            if not try_lock(file):
+                raise ConfigError(
+                    f"another run is at work in {self.path}; wait for its end or give "
+                    "another folder"
+                )
+            yield
 
     def claim(self, options: Mapping[str, Any]) -> None:
         """Begin a run with these options here, or make sure that it is this run's folder.
@@ -37,7 +55,7 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         wanted = json.loads(json.dumps(options))
         if not (self.path / _RUN).exists():
-            if any(self.path.iterdir()):
+            if any(entry.name != _LOCK for entry in self.path.iterdir()):
                 raise ConfigError(f"{self.path} holds other files; give an empty or new folder")
             self.write_json(_RUN, wanted)
             return

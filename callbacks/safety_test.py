@@ -68,7 +68,7 @@ class SafetyTestCallback(EventCallback):
         self.callback_on_new_best = callback_on_new_best
         if callback_on_new_best is not None:
             callback_on_new_best.parent = self
-        self._folder = None if folder is None else Path(folder)
+        self.folder = None if folder is None else Path(folder)
         self._resume = resume
         self.latest: SafetyResult | None = None
         self.faults: list[Fault] = []
@@ -103,7 +103,7 @@ class SafetyTestCallback(EventCallback):
         check_learner(self.model)
         task = own_task(self.model)
         if self._tester is None:
-            self._records = Records(task, self._folder, resume=self._resume)
+            self._records = Records(task, self.folder, resume=self._resume)
             self._tester = SafetyTester(task, self.plan)
             self.faults = [entry.fault for entry in self._records.store.faults(task)]
             if self.history:

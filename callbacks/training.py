@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
+from safetest_gym.callbacks.grids import observed_grids
 from safetest_gym.callbacks.run_folder import RunFolder
 from safetest_gym.envs.sb3_vec_env import SB3VecEnv
 from safetest_gym.errors import ConfigError
@@ -32,6 +33,7 @@ from safetest_gym.policies import (
     policy_from_sb3,
     save_sb3_interface,
 )
+from safetest_gym.policies.encoder import GridEncoder
 from safetest_gym.task import Task
 
 __all__ = ["Algo", "TrainConfig", "Watch", "train"]
@@ -83,6 +85,9 @@ class TrainConfig:
             of ``steps``. PPO waits for the end of its rollout.
         env: arguments of the training environment; those of a loaded task.
         learner: arguments of the algorithm beside our defaults.
+        grids: values through which the network sees variables (see
+            `safetest_gym.policies.encoder`), by name; of integers not named here all
+            their values, if they are few. None for a network without encoder.
         starts: start states of the evaluations on the way, each of ``runs`` runs.
         step_limit: of runs in evaluations.
     """
@@ -95,6 +100,7 @@ class TrainConfig:
     every: int | None = None
     env: Mapping[str, Any] = field(default_factory=dict)
     learner: Mapping[str, Any] = field(default_factory=dict)
+    grids: Mapping[str, Sequence[float]] | None = None
     starts: int = 200
     runs: int = 5
     step_limit: int = 1000
@@ -137,14 +143,22 @@ def train(
         arguments.setdefault("invalid_action", "terminate")
     env = SB3VecEnv(task, config.num_envs, **arguments)
     folder = RunFolder(out)
-    folder.claim({"task": task.name, "digest": task.digest, **asdict(config)})
+    with folder.locked():
+        folder.claim({"task": task.name, "digest": task.digest, **asdict(config)})
+        return _trained(task, config, folder, env, watch)
+
+
+def _trained(
+    task: Task, config: TrainConfig, folder: RunFolder, env: SB3VecEnv, watch: Watch | None
+) -> dict[str, Any]:
+    """Train in a folder that is ours alone, and return the summary."""
     finished = folder.summary()
     if finished is not None:
         return {**finished, "resumed_at": finished["steps"]}
     run = _Run(folder, config, task)
     model = run.start(env)
     formats = ["tensorboard" if find_spec("tensorboard") else "csv"]
-    model.set_logger(configure(str(out / "logs"), formats))
+    model.set_logger(configure(str(folder.path / "logs"), formats))
     missing = config.steps - model.num_timesteps
     if missing > 0:
         keeper = _Keeper(run, watch)
@@ -309,7 +323,10 @@ def _new_model(config: TrainConfig, env: SB3VecEnv) -> BaseAlgorithm:
         options["n_steps"] = max(2, min(options["n_steps"], rollout))
         whole = options["n_steps"] * config.num_envs
         options["batch_size"] = min(options["batch_size"], whole)
-    network = {"net_arch": list(config.net), "activation_fn": torch.nn.ReLU}
+    network: dict[str, Any] = {"net_arch": list(config.net), "activation_fn": torch.nn.ReLU}
+    if config.grids is not None:
+        network["features_extractor_class"] = GridEncoder
+        network["features_extractor_kwargs"] = {"grids": observed_grids(env, config.grids)}
     given = {"policy_kwargs": network, "seed": config.seed, "device": "cpu", **options}
     try:
         return kind("MlpPolicy", env, **given)

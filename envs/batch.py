@@ -20,7 +20,14 @@ from safetest_gym.envs.observing import make_view
 from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
 from safetest_gym.envs.rewards import plan_reward
 from safetest_gym.envs.shielding import Shield, require_shield, shielded_many
-from safetest_gym.envs.starting import CHUNK, StartStream, chosen_start, derived_seeds
+from safetest_gym.envs.starting import (
+    CHUNK,
+    Preference,
+    StartStream,
+    chosen_start,
+    derived_seeds,
+    preference_of,
+)
 from safetest_gym.errors import ActionError, ConfigError
 
 __all__ = ["Autoreset", "Batch"]
@@ -32,6 +39,9 @@ class Batch:
     """Copies of one task with their streams, shield and masks.
 
     The arrays are the stepper's own: shapes (n, V), (n, A) and (n,). Copy what leaves.
+
+    Attributes:
+        preferred: (n,), did the copy's episode begin in a state of `set_starts`?
     """
 
     def __init__(
@@ -52,6 +62,9 @@ class Batch:
         self._shielded = False
         self.last_actions = np.full(self.num_envs, -1, dtype=np.int64)
         self._streams: list[StartStream | None] = [None] * self.num_envs
+        self._preference: Preference | None = None
+        self._waiting = np.zeros((self.num_envs, CHUNK), np.bool_)
+        self.preferred = np.zeros(self.num_envs, np.bool_)
         self._build_stepper()
 
     def _build_stepper(self) -> None:
@@ -83,12 +96,15 @@ class Batch:
                 steps, starts = derived_seeds(seeding.np_random(seed)[0])
                 stepper.seed(i, steps)
                 stream = self._streams[i] = StartStream(self.task, starts)
+                stream.prefer(self._preference)
                 stepper.cursor[i] = CHUNK
+            self.preferred[i] = False
             if options:
                 stepper.reset_to(i, chosen_start(self.task, options))
                 continue
             if stepper.cursor[i] == CHUNK:
                 self._fill(i, stream)
+            self.preferred[i] = self._waiting[i, stepper.cursor[i]]
             stepper.reset(i)
         self.last_actions[list(which)] = -1
         self._fill_empty()
@@ -100,6 +116,7 @@ class Batch:
         chunk = stream.chunk()
         first = CHUNK - len(chunk)
         self.stepper.pool[i, first:] = chunk
+        self._waiting[i, first:] = stream.preferred
         self.stepper.cursor[i] = first
 
     def _fill_empty(self) -> None:
@@ -122,6 +139,10 @@ class Batch:
         if refused >= 0:
             self._explain(refused, int(chosen[refused]))
         self.last_actions[:] = chosen
+        chosen_starts = self._preference is not None or self.preferred.any()
+        if self.autoreset == "SameStep" and chosen_starts:
+            begun = np.flatnonzero(self.stepper.outcomes)
+            self.preferred[begun] = self._waiting[begun, self.stepper.cursor[begun] - 1]
         self._fill_empty()
         if self.view.inexact:
             self.view.require_exact(self.stepper.states)
@@ -171,10 +192,18 @@ class Batch:
 
     def set_shield(self, shield: Shield | None, which: Sequence[int]) -> None:
         """Put a shield on some copies; None removes it."""
-        require_shield(shield)
+        require_shield(shield, self.task)
         for i in which:
             self.shields[i] = shield
         self._shielded = any(shield is not None for shield in self.shields)
+
+    def set_starts(self, states: NDArray[Any], share: float) -> None:
+        """From now on, begin this share of the episodes in one of ``states`` (n, V)."""
+        self._preference = preference_of(self.task, states, share)
+        for i, stream in enumerate(self._streams):
+            if stream is not None:
+                stream.prefer(self._preference)
+                self._fill(i, stream)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name != "stepper"}

@@ -251,7 +251,7 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
 
     def set_shield(self, shield: Shield | None) -> None:
         """Let ``shield`` take actions out of the masks from now on; None removes it."""
-        require_shield(shield)
+        require_shield(shield, self.task)
         self._shield = shield
         self._watched = self._inexact or shield is not None
 

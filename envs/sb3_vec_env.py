@@ -67,6 +67,7 @@ class SB3VecEnv(VecEnv):
         actions, self._actions = self._actions, None
         stepper = self._batch.stepper
         lengths = stepper.steps + 1
+        preferred = self._batch.preferred.copy()
         self._batch.step(actions)
         self._returns += stepper.rewards
         outcomes = stepper.outcomes
@@ -75,6 +76,8 @@ class SB3VecEnv(VecEnv):
             {"TimeLimit.truncated": False, "cost": 0.0} for _ in range(self.num_envs)
         ]
         self._add_final_infos(infos, np.flatnonzero(dones), lengths)
+        for i in np.flatnonzero(dones & preferred).tolist():
+            infos[i]["start_source"] = "pool"
         self._returns[dones] = 0
         # SB3 keeps rewards in float32 everywhere.
         rewards = stepper.rewards.astype(np.float32)
@@ -106,6 +109,7 @@ class SB3VecEnv(VecEnv):
                 "cumulative_cost": cost,
                 "is_success": outcome == GOAL,
                 "outcome": OUTCOME_NAMES[outcome],
+                "start_source": "task",
                 "episode": {"r": total, "l": length, "t": elapsed, "cost": cost},
             }
 
@@ -119,6 +123,13 @@ class SB3VecEnv(VecEnv):
     def set_shield(self, shield: Shield | None) -> None:
         """Let ``shield`` take actions out of all masks from now on; None removes it."""
         self._batch.set_shield(shield, range(self.num_envs))
+
+    def set_starts(self, states: NDArray[Any], share: float) -> None:
+        """Begin this share of the episodes in one of ``states`` (n, V) from now on.
+
+        ``info["start_source"]`` at the end of an episode is ``"pool"`` then, else ``"task"``.
+        """
+        self._batch.set_starts(states, share)
 
     @property
     def states(self) -> NDArray[Any]:
@@ -137,7 +148,7 @@ class SB3VecEnv(VecEnv):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """``action_masks``, ``set_shield`` and ``get_shield`` of single copies."""
+        """``action_masks``, ``set_shield``, ``get_shield`` of copies, ``set_starts`` of all."""
         if method_name == "action_masks" and indices is None:
             return list(self.action_masks())
         which = self._which(indices)
@@ -147,16 +158,19 @@ class SB3VecEnv(VecEnv):
             shield = method_args[0] if method_args else method_kwargs["shield"]
             self._batch.set_shield(shield, which)
             return [None] * len(which)
+        if method_name == "set_starts" and indices is None:
+            self.set_starts(*method_args, **method_kwargs)
+            return [None] * len(which)
         if method_name == "get_shield":
             return [self._batch.shields[i] for i in which]
         raise AttributeError(
             f"SB3VecEnv has no method {method_name!r} per environment; it has action_masks, "
-            "set_shield and get_shield"
+            "set_shield, get_shield and, for all at once, set_starts"
         )
 
     def has_attr(self, attr_name: str) -> bool:
         """Can `env_method` or `get_attr` be asked for it?"""
-        if attr_name in ("action_masks", "set_shield", "get_shield"):
+        if attr_name in ("action_masks", "set_shield", "get_shield", "set_starts"):
             return True
         return super().has_attr(attr_name)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.errors import ConfigError
+from safetest_gym.task import Task
 
 __all__ = ["Shield", "never_empty", "require_shield", "shielded", "shielded_many"]
 
@@ -25,12 +26,24 @@ class Shield(Protocol):
     def mask(self, state: NDArray[Any], /) -> NDArray[np.bool_]: ...
 
 
-def require_shield(shield: object) -> None:
-    """Refuse what cannot be asked for a mask."""
+def require_shield(shield: object, task: Task) -> None:
+    """Refuse what cannot be asked for a mask, or was made for another task.
+
+    Raises:
+        ConfigError: it has no ``mask``.
+        ShieldError: it says that its task is another one.
+    """
     if shield is not None and not isinstance(shield, Shield):
         raise ConfigError(
             f"a shield needs a method mask(state) -> bool array, {type(shield).__name__} has none"
         )
+    if hasattr(shield, "task"):
+        # Here, as most environments never see a shield, and deciders come with it.
+        from safetest_gym.repair.shields import Shield as TaskShield
+        from safetest_gym.repair.shields import require_same_task
+
+        if isinstance(shield, TaskShield):
+            require_same_task(shield, task)
 
 
 def shielded(applicable: Mask, shield: Shield | None, state: NDArray[Any]) -> Mask:

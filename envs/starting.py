@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetest_gym.errors import ConfigError, StateError
 from safetest_gym.task import Task
 
-__all__ = ["CHUNK", "StartStream", "chosen_start", "derived_seeds"]
+__all__ = ["CHUNK", "Preference", "StartStream", "chosen_start", "derived_seeds", "preference_of"]
 
 CHUNK = 128
 """Start states drawn at once in the long run: so many that a draw's own cost is forgotten."""
@@ -28,15 +28,25 @@ LISTABLE = 1_000_000
 """Sets of start states up to this size are numbered, in their order of enumeration."""
 
 
+Preference = tuple[NDArray[np.int64], float]
+"""Packed states (n, W), and the share of the start states that shall be one of them."""
+
+
 class StartStream:
     """Start states of one environment, packed, in chunks that grow.
 
     The same states in the same order, whether fetched one by one or by the chunk.
+
+    Attributes:
+        preferred: per state of the latest chunk, is it one of those preferred?
     """
 
     def __init__(self, task: Task, seed: int) -> None:
         self._task = task
         self._random = np.random.Generator(np.random.PCG64(seed))
+        self._choice = np.random.Generator(np.random.PCG64([seed, 1]))
+        self._preference: Preference | None = None
+        self.preferred = np.zeros(0, np.bool_)
         self._size = 1
         self._begin(np.empty((0, task.engine.num_words), np.int64))
 
@@ -49,7 +59,19 @@ class StartStream:
         """The next start states, (n, W)."""
         states = self._task.initial.sample(self._size, self._random)
         self._size = min(CHUNK, 16 * self._size)
-        return self._task.engine.pack(states)
+        packed = self._task.engine.pack(states)
+        self.preferred = np.zeros(len(packed), np.bool_)
+        if self._preference is not None:
+            pool, share = self._preference
+            self.preferred = self._choice.random(len(packed)) < share
+            packed[self.preferred] = pool[self._choice.integers(len(pool), size=len(packed))][
+                self.preferred
+            ]
+        return packed
+
+    def prefer(self, preference: Preference | None) -> None:
+        """From the next chunk on, take a share of the states from a pool; None for none."""
+        self._preference = preference
 
     def address(self) -> int:
         """Where the next start state is; good until the next call."""
@@ -67,6 +89,20 @@ class StartStream:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
         self._begin(self._chunk)
+
+
+def preference_of(task: Task, states: NDArray[Any], share: float) -> Preference | None:
+    """A share of start states from ``states`` (n, V); None if that is none.
+
+    Raises:
+        ConfigError: the share is none.
+        StateError: one of them is no state of the task.
+    """
+    if not 0 <= share <= 1:
+        raise ConfigError(f"share must be between 0 and 1, got {share}")
+    if not len(states) or not share:
+        return None
+    return task.engine.pack(np.asarray(states, task.dtype)), share
 
 
 def chosen_start(task: Task, options: Mapping[str, Any]) -> NDArray[Any]:

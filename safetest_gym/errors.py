@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 __all__ = [
     "ActionError",
+    "CacheError",
+    "CertificateError",
     "ConfigError",
     "EngineError",
     "EvaluationError",
@@ -21,6 +23,7 @@ __all__ = [
     "StartError",
     "StateError",
     "StoreError",
+    "WorkerError",
 ]
 
 
@@ -119,6 +122,14 @@ class StoreError(SafetestError, ValueError):
     """A file of faults that cannot be read or written, or that belongs to another task."""
 
 
+class CacheError(SafetestError, ValueError):
+    """Saved facts of a decider that are broken, or of another task."""
+
+
+class CertificateError(SafetestError, ValueError):
+    """A certificate that is broken, or proves nothing about the task."""
+
+
 class LimitError(SafetestError, RuntimeError):
     """A limit the caller set was reached; partial results are on ``partial``."""
 
@@ -129,3 +140,7 @@ class LimitError(SafetestError, RuntimeError):
 
 class EngineError(SafetestError, RuntimeError):
     """The engine contradicts itself: a defect of ours, please report it."""
+
+
+class WorkerError(SafetestError, RuntimeError):
+    """Workers that share the work were lost again and again."""

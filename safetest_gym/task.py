@@ -279,7 +279,8 @@ class Task:
         return self.engine.unpack(expansion.states[rows])
 
     @cached_property
-    def _distance(self) -> Evaluator | None:
+    def distance_evaluator(self) -> Evaluator | None:
+        """Machine code of `distance`, for kernels; None where nothing can fail."""
         expression = distance_expression(self.engine.failing)
         return None if expression is None else Evaluator(self.engine, [expression])
 
@@ -290,9 +291,9 @@ class Task:
     def distance_many(self, states: State) -> NDArray[np.float64]:
         """The same for states (n, V)."""
         packed = self.engine.pack(states)
-        if self._distance is None:
+        if self.distance_evaluator is None:
             return np.full(len(packed), np.inf)
-        return self._distance(packed)[:, 0]
+        return self.distance_evaluator(packed)[:, 0]
 
     def evaluator(self, expressions: list[Expression | str]) -> Evaluator:
         """Machine code for numeric or bool expressions, given checked or as text."""

@@ -121,6 +121,7 @@ def test_the_wheel_holds_the_faces_inside_the_package(
     for package in settings["tool"]["setuptools"]["packages"]:
         assert f"{package.replace('.', '/')}/__init__.py" in names
     assert "safetest_gym/py.typed" in names
+    assert "safetest_gym/reports/templates/page.html" in names
 
 
 def _build_wheel(folder: Path) -> list[str]:

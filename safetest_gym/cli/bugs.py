@@ -16,7 +16,7 @@ from safetest_gym.cli.testing import TestOptions, exit_if_found, print_table, pr
 
 if TYPE_CHECKING:
     from safetest_gym.faults import BugReport, Objective, Oracle
-    from safetest_gym.fuzzing import TestState
+    from safetest_gym.fuzzing import Operator, TestState
     from safetest_gym.policies import Policy
     from safetest_gym.task import Task
 
@@ -45,6 +45,13 @@ class _Options(TestOptions):
         Literal["none", "quality", "plan_length", "detour", "loopiness"],
         typer.Option(help="Which way walks prefer."),
     ] = "none"
+    operator: Annotated[
+        Literal["forward", "backward", "perturb", "perturb-reached"],
+        typer.Option(
+            help="Steps of a walk: actions, back from goals, other values for variables, or "
+            "other values that going forward has found."
+        ),
+    ] = "forward"
     starts: Annotated[int, typer.Option(min=1, help="Start states the pool begins with.")] = 20
     limit: Annotated[int, typer.Option(min=1, help="States an oracle may explore.")] = 200_000
 
@@ -56,6 +63,7 @@ def bugs(options: _Options) -> None:
     from safetest_gym.faults import bug_regions
     from safetest_gym.fuzzing import PoolConfig, PoolFuzzer
 
+    oracle = _oracle(options, task, policy)
     begun = time.process_time()
     config = PoolConfig(
         size=options.pool,
@@ -65,9 +73,11 @@ def bugs(options: _Options) -> None:
         starts=min(options.starts, options.pool),
         seed=options.seed,
     )
-    pool = PoolFuzzer(task, policy, config).run()
+    with progress_bar(options.pool) as advance:
+        fuzzer = PoolFuzzer(task, policy, config, operator=_operator(options.operator, task))
+        pool = fuzzer.run(progress=lambda size: advance(size, "test states"))
     fuzzed = time.process_time()
-    found = _confirm(options, _oracle(options, task, policy), pool)
+    found = _confirm(oracle, pool)
     regions = bug_regions(task, _states(task, found))
     gaps = [report.gap for report in found if math.isfinite(report.gap)]
     result = {
@@ -88,7 +98,7 @@ def bugs(options: _Options) -> None:
     exit_if_found(options.check, bool(found))
 
 
-def _confirm(options: _Options, oracle: Oracle, pool: list[TestState]) -> list[BugReport]:
+def _confirm(oracle: Oracle, pool: list[TestState]) -> list[BugReport]:
     from safetest_gym.faults import UndoOracle
 
     found = []
@@ -124,6 +134,17 @@ def _oracle(options: _Options, task: Task, policy: Policy) -> Oracle:
             raise typer.BadParameter("improvement is for --objective cost", param_hint="--oracle")
         return f.ImprovementOracle(task, policy, objective, limit=options.limit)
     return f.PerfectOracle(task, policy, objective, limit=options.limit)
+
+
+def _operator(name: str, task: Task) -> Operator:
+    from safetest_gym.fuzzing import Backward, Forward, Perturb, Reached
+
+    if name == "forward":
+        return Forward(task)
+    if name == "perturb":
+        return Perturb(task)
+    reached = Reached(task)
+    return Backward(reached) if name == "backward" else Perturb(task, reached=reached)
 
 
 def _objective(name: str, task: Task) -> Objective:

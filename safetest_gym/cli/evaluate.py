@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.options import open_subject
 from safetest_gym.cli.reporting import print_json
-from safetest_gym.cli.testing import TestOptions, exit_if_found, open_policy
+from safetest_gym.cli.testing import ExecutorOptions, TestOptions, exit_if_found, open_policy
 
 if TYPE_CHECKING:
     from safetest_gym.policies import Evaluation
@@ -25,7 +24,7 @@ MaxStates = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Options(TestOptions):
+class _Options(ExecutorOptions, TestOptions):
     starts: Starts = 1000
     runs: RunsPerStart = 100
     step_limit: Annotated[
@@ -38,9 +37,7 @@ class _Options(TestOptions):
 @takes(_Options)
 def evaluate(options: _Options) -> None:
     """%Goal by sampling, %Unsafe by exhaustion where that is possible."""
-    subject = open_subject(
-        options.model, options.properties, options.choice, options.constants, options.mode
-    )
+    subject = options.open_subject()
     from safetest_gym.policies.evaluation import EvaluationConfig
     from safetest_gym.policies.evaluation import evaluate as measure
 
@@ -50,7 +47,10 @@ def evaluate(options: _Options) -> None:
         max_states=options.max_states,
         seed=options.seed,
     )
-    result = measure(policy, subject.task, options.starts, options.runs, config=config)
+    with options.open_executor() as executor:
+        result = measure(
+            policy, subject.task, options.starts, options.runs, config=config, executor=executor
+        )
     if options.as_json:
         print_json({"task": subject.task.name, **result.as_json()})
     else:

@@ -21,12 +21,15 @@ from safetest_gym.cli.testing import (
 )
 
 if TYPE_CHECKING:
+    from safetest_gym.campaign.executors import Executor
+    from safetest_gym.campaign.pipeline import ChunkResult, FaultTest
     from safetest_gym.faults import Fault
-    from safetest_gym.faults.pipeline import ChunkResult, FaultTest
     from safetest_gym.policies import Policy
     from safetest_gym.task import Task
 
 __all__ = ["AnalysisOptions", "Tally", "faults", "run_test"]
+
+_FORMATS = (".jsonl", ".csv", ".json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,22 +56,44 @@ class AnalysisOptions(FuzzOptions):
         Path | None,
         typer.Option("--store", metavar="FILE", help="Keep faults and progress in this file."),
     ] = None
-    processes: Annotated[
-        int, typer.Option(min=1, help="Processes that share the work; the result is the same.")
-    ] = 1
 
 
-@takes(AnalysisOptions)
-def faults(options: AnalysisOptions) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options(AnalysisOptions):
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the faults: .jsonl, .csv, or .json for their states as JANI start states.",
+        ),
+    ] = None
+
+
+@takes(_Options)
+def faults(options: _Options) -> None:
     """Find every fault on unsafe runs; with --store, killed runs go on where they were."""
+    if options.output is not None and options.output.suffix not in _FORMATS:
+        raise typer.BadParameter(f"expected one of {', '.join(_FORMATS)}", param_hint="--output")
     task, policy = options.open()
-    tally = run_test(options, task, policy)
+    with options.open_executor() as executor:
+        tally = run_test(options, task, policy, executor)
+    if options.output is not None:
+        _write(options.output, task, tally.faults)
     result = tally.as_dict()
     if options.as_json:
         print_json({**result, "found": [fault.as_dict(task) for fault in tally.faults]})
     else:
         print_table(task.name, result)
     exit_if_found(options.check, bool(tally.faults))
+
+
+def _write(path: Path, task: Task, found: list[Fault]) -> None:
+    from safetest_gym.faults import write_csv, write_jsonl, write_start_states
+
+    writers = dict(zip(_FORMATS, (write_jsonl, write_csv, write_start_states), strict=True))
+    writers[path.suffix](path, task, found)
 
 
 def read_radius(text: str) -> float:
@@ -132,10 +157,10 @@ class Tally:
         }
 
 
-def run_test(options: AnalysisOptions, task: Task, policy: Policy) -> Tally:
+def run_test(options: AnalysisOptions, task: Task, policy: Policy, executor: Executor) -> Tally:
     """Do all the runs; without --json each new fault is told in words once it is stored."""
+    from safetest_gym.campaign.pipeline import FaultTest, TestPlan
     from safetest_gym.faults import FaultStore
-    from safetest_gym.faults.pipeline import FaultTest, TestPlan
 
     plan = TestPlan(
         runs=options.runs,
@@ -151,9 +176,7 @@ def run_test(options: AnalysisOptions, task: Task, policy: Policy) -> Tally:
     )
     with nullcontext() if options.store is None else FaultStore(options.store) as store:
         version = policy_version(options.policy)
-        test = FaultTest(
-            task, policy, plan, store=store, version=version, processes=options.processes
-        )
+        test = FaultTest(task, policy, plan, store=store, version=version, executor=executor)
         return _tally(test, quiet=options.as_json)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fuzz"]
 
+_MOST_STARTS = 1_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Options(FuzzOptions):
@@ -35,6 +37,7 @@ class _Options(FuzzOptions):
 def fuzz(options: _Options) -> None:
     """Run the policy towards failing states."""
     task, policy = options.open()
+    from safetest_gym.campaign.fuzzing import fuzz as share
     from safetest_gym.fuzzing import Fuzzer
 
     fuzzer = Fuzzer(
@@ -45,17 +48,16 @@ def fuzz(options: _Options) -> None:
         max_steps=options.max_steps,
         seed=options.seed,
     )
-    before = time.process_time()
-    with progress_bar(options.runs) as advance:
+    starts = task.initial.enumerate(_MOST_STARTS) if options.all_starts else None
+    total = options.runs if starts is None else len(starts)
+    before = time.monotonic()
+    with options.open_executor() as executor, progress_bar(total) as advance:
 
         def tell(done: int, unsafe: int) -> None:
             advance(done, f"{unsafe} unsafe")
 
-        if options.all_starts:
-            found = fuzzer.run_all(progress=tell)
-        else:
-            found = fuzzer.run(options.runs, progress=tell)
-    seconds = time.process_time() - before
+        found = share(fuzzer, total if starts is None else starts, executor, progress=tell)
+    seconds = time.monotonic() - before
     if options.output is not None:
         _write(options.output, found)
     ends = found.counts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -130,15 +130,31 @@ def open_subject(
     choice: str | None,
     constants: Sequence[str] | None,
     action_mode: Literal["edge", "label"] = "label",
+    conditions: Mapping[str, str | None] | None = None,
 ) -> Subject:
-    """The same with what is known of a bundled task as an environment."""
+    """The same with what is known of a bundled task as an environment.
+
+    Args:
+        conditions: ``failure``, ``goal``, ``start`` instead of the property's, as
+            `safetest_gym.task.load_task` takes them; None for the property's.
+    """
     name = bundled_name(model)
+    replaced = {part: text for part, text in (conditions or {}).items() if text is not None}
     if name is not None:
-        given = {"properties": properties, "property": choice}
+        given = {"properties": properties, "property": choice, **replaced}
         arguments = {key: value for key, value in given.items() if value is not None}
         return open_bundled(name, constants or [], {**arguments, "action_mode": action_mode})
     values = read_constants(constants or [])
     from safetest_gym.task import load_task
 
-    task = load_task(model, properties, property=choice, constants=values, action_mode=action_mode)
+    task = load_task(
+        model,
+        properties,
+        property=choice,
+        constants=values,
+        action_mode=action_mode,
+        failure=replaced.get("failure"),
+        goal=replaced.get("goal"),
+        start=replaced.get("start"),
+    )
     return Subject(task)

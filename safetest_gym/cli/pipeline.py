@@ -14,6 +14,7 @@ from safetest_gym.cli.reporting import print_json
 from safetest_gym.cli.testing import exit_if_found, print_table
 
 if TYPE_CHECKING:
+    from safetest_gym.campaign.executors import Executor
     from safetest_gym.policies import Policy
     from safetest_gym.task import Task
 
@@ -33,10 +34,11 @@ def pipeline(options: _Options) -> None:
     begun = time.process_time()
     task, policy = options.open()
     loaded = time.process_time() - begun
-    tally = run_test(options, task, policy)
-    result: dict[str, Any] = {**tally.as_dict(), "loading_seconds": round(loaded, 3)}
-    if options.starts:
-        result |= _evaluated(task, policy, options.starts, options.seed)
+    with options.open_executor() as executor:
+        tally = run_test(options, task, policy, executor)
+        result: dict[str, Any] = {**tally.as_dict(), "loading_seconds": round(loaded, 3)}
+        if options.starts:
+            result |= _evaluated(options, task, policy, executor)
     if options.as_json:
         print_json({**result, "found": [fault.as_dict(task) for fault in tally.faults]})
     else:
@@ -44,14 +46,14 @@ def pipeline(options: _Options) -> None:
     exit_if_found(options.check, result["unsafe_runs"] > 0)
 
 
-def _evaluated(task: Task, policy: Policy, starts: int, seed: int) -> dict[str, Any]:
+def _evaluated(options: _Options, task: Task, policy: Policy, executor: Executor) -> dict[str, Any]:
     from safetest_gym.policies.evaluation import EvaluationConfig, evaluate
 
-    begun = time.process_time()
-    config = EvaluationConfig(seed=seed, max_states=200_000)
-    found = evaluate(policy, task, starts, 10, config=config)
+    begun = time.monotonic()
+    config = EvaluationConfig(seed=options.seed, max_states=200_000)
+    found = evaluate(policy, task, options.starts, 10, config=config, executor=executor)
     return {
         "goal_rate": round(found.goal_rate.value, 4),
         "unsafe_rate": round(found.unsafe_rate.value, 4),
-        "evaluation_seconds": round(time.process_time() - begun, 3),
+        "evaluation_seconds": round(time.monotonic() - begun, 3),
     }

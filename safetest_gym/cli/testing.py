@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,15 +19,18 @@ from safetest_gym.cli.options import (
     ModelFile,
     PropertiesFile,
     PropertyChoice,
-    open_task,
+    open_subject,
 )
+from safetest_gym.cli.subject import Subject
 
 if TYPE_CHECKING:
+    from safetest_gym.campaign.executors import Executor
     from safetest_gym.policies import Policy
     from safetest_gym.task import Task
 
 __all__ = [
     "Check",
+    "ExecutorOptions",
     "FuzzOptions",
     "Mode",
     "PolicyFile",
@@ -76,19 +80,64 @@ class TestOptions:
     constants: Constants = None
     properties: PropertiesFile = None
     choice: PropertyChoice = None
+    failure: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|TEXT", help="Failure condition instead of the property's."),
+    ] = None
+    goal: Annotated[
+        str | None, typer.Option(metavar="FILE|TEXT", help="Goal instead of the property's.")
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|TEXT", help="Start states instead of the property's."),
+    ] = None
     mode: Mode = "label"
     seed: Seed = 0
     check: Check = False
     as_json: AsJson = False
 
+    def open_subject(self) -> Subject:
+        """The task, and what is known of it as an environment."""
+        conditions = {"failure": self.failure, "goal": self.goal, "start": self.start}
+        given = self.model, self.properties, self.choice, self.constants
+        return open_subject(*given, self.mode, conditions)
+
     def open(self) -> tuple[Task, Policy]:
         """The task, and the policy bound to it."""
-        task = open_task(self.model, self.properties, self.choice, self.constants, self.mode)
+        task = self.open_subject().task
         return task, open_policy(self.policy, task)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FuzzOptions(TestOptions):
+class ExecutorOptions:
+    """What every command takes that can share its work."""
+
+    executor: Annotated[
+        Literal["serial", "processes", "ray"],
+        typer.Option(help="Where the work is done; the result is the same."),
+    ] = "serial"
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Jobs at a time.", show_default="one per processor"),
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(help="Ray cluster to join, HOST:PORT or auto.", show_default="start one here"),
+    ] = None
+
+    @contextmanager
+    def open_executor(self) -> Iterator[Executor]:
+        """The executor, while inside; lost workers are told of in the end."""
+        from safetest_gym.campaign.executors import make_executor
+
+        with make_executor(self.executor, workers=self.workers, address=self.address) as executor:
+            yield executor
+        if executor.lost:
+            print(f"{executor.lost} workers were lost; their work was done again", file=sys.stderr)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FuzzOptions(ExecutorOptions, TestOptions):
     """What every command that runs policies towards failing states takes."""
 
     strategy: Annotated[

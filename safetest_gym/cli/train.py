@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from safetest_gym.cli.subject import Subject
     from safetest_gym.policies import Evaluation
 
-__all__ = ["train"]
+__all__ = ["interrupts_between_steps", "train"]
 
 _REFRESH_SECONDS = 0.2
 
@@ -70,6 +72,12 @@ class _Options:
         str | None,
         typer.Option(metavar="JSON", help="Arguments of the algorithm, over the preset's."),
     ] = None
+    grids: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON", help="Values through which the network sees variables; null for none."
+        ),
+    ] = None
     as_json: AsJson = False
 
 
@@ -83,7 +91,7 @@ def train(options: _Options) -> None:
     training: Any = import_module("safetest_gym.callbacks.training")
     config = _config(options, subject)
     try:
-        with _progress(config.steps) as watch:
+        with interrupts_between_steps() as check, _progress(config.steps, check) as watch:
             summary = training.train(subject.task, config, options.out, watch=watch)
     except KeyboardInterrupt:
         print(f"the same command continues from {options.out}", file=sys.stderr)
@@ -111,6 +119,7 @@ def _config(options: _Options, subject: Subject) -> Any:
         every=options.every,
         env=env,
         learner={**preset.learner, **_read_mapping("--learner", options.learner)},
+        grids=_read_grids(options.grids, preset.grids),
         step_limit=subject.step_limit,
     )
 
@@ -127,6 +136,12 @@ def _read_mapping(option: str, text: str | None) -> dict[str, Any]:
     return data
 
 
+def _read_grids(text: str | None, preset: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if text is None:
+        return preset
+    return None if text.strip() == "null" else _read_mapping("--grids", text)
+
+
 def _read_widths(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(",") if part.strip())
@@ -135,8 +150,37 @@ def _read_widths(text: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Any]:
-    """Show steps on standard error while inside, and one line per evaluation."""
+def interrupts_between_steps() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C wait for a call of what this gives; a second Ctrl-C does not wait.
+
+    Raised wherever it arrives, it gets lost at times: torch, writing a file, makes a
+    RuntimeError of it, and destructors drop it.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            signal.default_int_handler(number, frame)
+        asked = True
+
+    def check() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _progress(total: int, check: Callable[[], None]) -> Iterator[Any]:
+    """Show steps on standard error while inside, and one line per evaluation.
+
+    What it gives calls ``check`` every time.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -154,6 +198,7 @@ def _progress(total: int) -> Iterator[Any]:
 
     def watch(steps: int, evaluation: Evaluation | None, /) -> None:
         nonlocal due
+        check()
         if evaluation is not None:
             bar.console.print(f"{steps:,} steps: {_ends(evaluation)}", soft_wrap=True)
         if (now := time.monotonic()) >= due:

@@ -13,13 +13,7 @@ import math
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from safetest_gym.deciders.verdict import (
-    Budget,
-    CacheError,
-    CertificateError,
-    Statistics,
-    Verdict,
-)
+from safetest_gym.deciders.verdict import Budget, Statistics, Verdict
 from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DECIDERS",
     "Budget",
-    "CacheError",
-    "CertificateError",
     "Statistics",
     "Verdict",
     "make_decider",

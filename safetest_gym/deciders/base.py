@@ -15,8 +15,9 @@ An algorithm is a class in `deciders/<name>.py` and a kernel in `engine/kernels/
   from `NO_ROOM` on. ``self.counters`` goes into the kernel: `kernels.search` uses the
   first places, ``_prepare`` may enlarge it.
 - Write nothing into ``verdict`` that is not proved: it stays for later queries, is saved,
-  and survives a budget that runs out, an error and an interrupt at any point. Facts must
-  support each other, see `deciders.proving`: certificates are made from them.
+  and survives a budget that runs out, an error and an interrupt at any point. If facts do
+  not support each other (see `deciders.proving`, which makes certificates from them), set
+  ``supports_facts = False``.
 - ``_reset()`` forgets unfinished work (all that is not ``verdict``); with ``_begin`` for
   another root it may be called at any time.
 - A search whose budget ran out and that is asked for the same root again goes on without
@@ -40,6 +41,7 @@ from safetest_gym.deciders.proving import prove
 from safetest_gym.deciders.space import Order, StateSpace
 from safetest_gym.deciders.verdict import Budget, Statistics, Verdict
 from safetest_gym.engine.kernels import search as k
+from safetest_gym.engine.kernels.weighing import LISTED, OUTCOMES, number_kernel, weigh_kernel
 from safetest_gym.errors import ConfigError, EngineError, LimitError, PolicyError
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ NOT_APPLICABLE = 3
 """Beside the numbers of `Verdict`, in `Decider.action_verdicts`."""
 
 _UNLIMITED = 2**31 - 2
+_SAFE = int(Verdict.SAFE)  # numpy compares with enumerations slowly
 
 
 class Decider(ABC):
@@ -69,6 +72,7 @@ class Decider(ABC):
     name: ClassVar[str]
     finite_radius: ClassVar[bool] = True
     orders: ClassVar[tuple[Order, ...]] = ("app", "learn", "rand")
+    supports_facts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -91,6 +95,9 @@ class Decider(ABC):
         self.budget = budget or Budget()
         self.verdict = self.space.column(np.uint8)
         self.counters = np.zeros(k.OWN, np.int64)
+        self._policy = policy
+        self._listed = np.zeros(64, np.int32)
+        self._is_supported = self.supports_facts
         self._unfinished = -1
         self._queries = self._unknown = 0
         self._prepare()
@@ -116,6 +123,7 @@ class Decider(ABC):
     def clear(self) -> None:
         """Forget everything, at a cost linear in what was known."""
         self._unfinished = -1
+        self._is_supported = self.supports_facts
         self.space.clear()
         self._reset()
         self.counters[[k.KNOWN, k.EXPANDED, k.TRIED]] = 0
@@ -126,6 +134,7 @@ class Decider(ABC):
         if self.radius != math.inf:
             self.clear()
         self.space.follow(policy)
+        self._policy = policy
         self._unfinished = -1
         self._reset()
 
@@ -143,9 +152,7 @@ class Decider(ABC):
         Where the budget ended, an action does not count as safe; `action_verdicts` tells
         which ones these are, and `statistics` how many UNKNOWN answers there were.
         """
-        mask: NDArray[np.bool_] = self.action_verdicts(np.asarray(state).reshape(1, -1))[0] == (
-            Verdict.SAFE
-        )
+        mask: NDArray[np.bool_] = self.action_verdicts(np.asarray(state).reshape(1, -1))[0] == _SAFE
         return mask
 
     def action_verdicts(self, states: NDArray[Any]) -> NDArray[np.uint8]:
@@ -153,65 +160,64 @@ class Decider(ABC):
 
         With a finite radius, an action that is not the policy's uses up one deviation.
         """
-        packed = self.task.engine.pack(states)
-        left = np.full(len(packed), 0 if self.radius == math.inf else int(self.radius))
-        rows, owner, action = self.rows_of(packed, None if self.radius == math.inf else left)
-        verdicts = self._decide_packed(rows)
-        table = np.full((len(packed), self.task.num_actions), NOT_APPLICABLE, np.uint8)
-        table[self.task.applicable_many(states)] = Verdict.UNSAFE
-        table[owner, action] = Verdict.SAFE
-        for verdict in (Verdict.UNKNOWN, Verdict.UNSAFE):
-            such = verdicts == verdict
-            table[owner[such], action[such]] = verdict
-        return table
+        rows = self.space.packed(states)
+        weights = np.full((len(rows), self.task.num_actions), NOT_APPLICABLE, np.uint8)
+        listed, outcomes = self._weigh(rows, weights)
+        if listed:
+            for number in listed:
+                if not self.verdict[number]:
+                    self._search(number)
+            self._weigh(rows, weights)
+            self._unknown += len(listed) - int(np.count_nonzero(self.verdict[listed]))
+        self._queries += outcomes
+        return weights
 
-    def rows_of(
-        self, packed: NDArray[np.int64], left: NDArray[np.int64] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Outcomes of states as rows of the space, with index of the state and action.
-
-        Args:
-            left: per state the deviations left, with a finite radius; outcomes of actions
-                that need more are left out.
-        """
-        expansion = self.task.engine.expand(packed)
-        owner = np.repeat(np.arange(len(packed)), np.diff(expansion.first))
-        action = self._action_of_rows(expansion, owner)
-        if left is None:
-            return expansion.states, owner, action
-        after = left[owner] - (action != self._policy_actions(packed, owner))
-        allowed = after >= 0
-        rows = np.column_stack([expansion.states, after])[allowed]
-        return np.ascontiguousarray(rows), owner[allowed], action[allowed]
-
-    def _action_of_rows(self, expansion: Any, owner: NDArray[np.int64]) -> NDArray[np.int64]:
-        if self.task.granularity == 2:
-            return np.zeros(len(owner), np.int64)
-        if self.task.granularity == 0:
-            number: NDArray[np.int64] = expansion.number
-            return number
-        place = np.arange(len(owner)) - expansion.first[owner]
-        labels: NDArray[np.int64] = (expansion.ends[owner] <= place[:, None]).sum(axis=1)
-        return labels
-
-    def _policy_actions(
-        self, packed: NDArray[np.int64], owner: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Per row, what the policy does in the state it comes from."""
-        own = np.full(len(packed), -1, np.int64)
-        live = np.unique(owner)
-        vectors = self.task.engine.unpack(packed[live])
-        own[live] = self.space.bound.actions(vectors, self.task.applicable_many(vectors))
-        return own[owner]
+    def _weigh(self, rows: NDArray[np.int64], weights: NDArray[np.uint8]) -> tuple[list[int], int]:
+        """Fill in what is known; open outcomes that decide, and how many were looked at."""
+        space = self.space
+        self._tidy()
+        self.counters[k.KNOWN], self.counters[k.LIMIT] = space.known, _UNLIMITED
+        listed = self._listed
+        progress = np.zeros(3, np.int64)
+        code = k.TIME
+        while code != k.DONE:
+            code = weigh_kernel(
+                space.block,
+                space.policy,
+                space.arrays,
+                self.verdict,
+                self.counters,
+                rows,
+                weights,
+                listed,
+                progress,
+            )
+            space.known = int(self.counters[k.KNOWN])
+            if code == k.NO_ROOM:
+                listed = self._listed = np.zeros(2 * len(listed) + space.row_capacity, np.int32)
+                progress[:] = 0
+            else:
+                self._continue(code)
+        return listed[: progress[LISTED]].tolist(), int(progress[OUTCOMES])
 
     def certificate(self, state: NDArray[Any]) -> Certificate:
         """A proof of the verdict of ``state``, for `check_certificate`.
+
+        Where facts may not support each other, as with some algorithms and after `load`,
+        otf finds the proof anew within the same budget.
 
         Raises:
             LimitError: the budget ended before there was a verdict.
         """
         if self.decide(state) is Verdict.UNKNOWN:
             raise LimitError(f"the budget {self.budget} ended before the state was decided")
+        if not self._is_supported:
+            from safetest_gym.deciders.otf import OtfDecider
+
+            prover = OtfDecider(
+                self.task, policy=self._policy, radius=self.radius, budget=self.budget
+            )
+            return prover.certificate(state)
         row = self.space.packed(np.asarray(state).reshape(1, -1))
         return prove(self, int(self.space.find(row)[0]))
 
@@ -230,8 +236,10 @@ class Decider(ABC):
         self._require_facts_without_policy()
         words, verdicts = read_facts(path, self.task)
         numbers = self._numbers(words)
-        self.verdict[numbers] = verdicts
         self._unfinished = -1
+        self._is_supported = False
+        self._reset()  # a search that went on would not see what becomes unsafe here
+        self.verdict[numbers] = verdicts
         return len(numbers)
 
     def _require_facts_without_policy(self) -> None:
@@ -258,21 +266,22 @@ class Decider(ABC):
                 self._search(root)
         found: NDArray[np.uint8] = verdict[roots]
         self._queries += len(roots)
-        self._unknown += int(np.count_nonzero(found == Verdict.UNKNOWN))
+        self._unknown += len(found) - int(np.count_nonzero(found))
         return found
 
     def _numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers of packed rows; new ones are judged."""
-        engine, space = self.task.engine, self.space
-        kinds = engine.classify(np.ascontiguousarray(rows[:, : engine.num_words]))
+        space = self.space
         self._tidy()
-        before = space.known
-        numbers = space.numbers(rows)
+        space.grow_states(space.known + len(rows))
         self.counters[k.KNOWN] = space.known
-        new = numbers >= before
-        judged = np.where(kinds & 1, Verdict.UNSAFE, np.where(kinds & 2, Verdict.SAFE, 0))
-        self.verdict[numbers[new]] = judged[new]
-        return numbers
+        found = np.empty(len(rows), np.int64)
+        code = number_kernel(
+            space.block, space.states, space.table, self.verdict, self.counters, rows, found
+        )
+        space.known = int(self.counters[k.KNOWN])
+        self._continue(code)
+        return found
 
     def _tidy(self) -> None:
         """Put right what an interrupt just behind a kernel may have left."""

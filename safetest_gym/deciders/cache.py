@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.deciders.verdict import CacheError
+from safetest_gym.errors import CacheError
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task

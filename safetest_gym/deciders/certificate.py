@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.deciders.verdict import CertificateError, Verdict
+from safetest_gym.deciders.verdict import Verdict
+from safetest_gym.errors import CertificateError
 
 if TYPE_CHECKING:
     from safetest_gym.policies.table import TablePolicy

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from safetest_gym.deciders.certificate import Certificate
-from safetest_gym.deciders.verdict import CertificateError, Verdict
+from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.engine.interpreter import Choice, Interpreter
-from safetest_gym.errors import SafetestError
+from safetest_gym.errors import CertificateError, SafetestError
 from safetest_gym.jani.depth import deep_recursion
 from safetest_gym.jani.tree import FALSE, Value
 

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from safetest_gym.deciders.borrowed import BorrowingDecider
+from safetest_gym.deciders.base import Decider
 from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.engine.kernels import search
 
 __all__ = ["DeviationDecider"]
 
 
-class DeviationDecider(BorrowingDecider):
+class DeviationDecider(Decider):
     """Proved per state: how many deviations it needs at least, and how many suffice.
 
     With a finite radius, `space` holds a row (state, radius) for each state; queries with
@@ -22,6 +22,7 @@ class DeviationDecider(BorrowingDecider):
     """
 
     num_counters: ClassVar[int]
+    supports_facts: ClassVar[bool] = False
 
     def _prepare(self) -> None:
         self._lower = self.space.column(np.int32)

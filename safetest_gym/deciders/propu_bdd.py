@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from safetest_gym.deciders.borrowed import BorrowingDecider
+from safetest_gym.deciders.base import Decider
 from safetest_gym.deciders.regression import Regression
 from safetest_gym.deciders.space import Order
 from safetest_gym.deciders.verdict import Verdict
@@ -23,7 +23,7 @@ SLICE = 0.05
 _NODE_BYTES = 100
 
 
-class PropuBddDecider(BorrowingDecider):
+class PropuBddDecider(Decider):
     """Prop-U by regression with decision diagrams ([S] Alg. 5): all states of a task at once.
 
     The first query computes the unsafe region, reachable or not; all others look it up.
@@ -32,6 +32,7 @@ class PropuBddDecider(BorrowingDecider):
 
     name: ClassVar[str] = "propu-bdd"
     finite_radius: ClassVar[bool] = False
+    supports_facts: ClassVar[bool] = False
     orders: ClassVar[tuple[Order, ...]] = ("app",)
 
     def _prepare(self) -> None:

@@ -20,6 +20,7 @@ from safetest_gym.errors import EngineError
 
 if TYPE_CHECKING:
     from safetest_gym.deciders.base import Decider
+    from safetest_gym.engine.native import Expansion
 
 __all__ = ["prove"]
 
@@ -63,10 +64,44 @@ def prove(decider: Decider, root: int) -> Certificate:
 
 def _outcomes(decider: Decider, numbers: Numbers) -> _Outcomes:
     """What can be done in states that are no goals and do not fail."""
-    rows, owner, action = decider.rows_of(decider.space.words(numbers), decider.space.left(numbers))
+    rows, owner, action = _rows(decider, numbers)
     changed = (np.diff(owner) != 0) | (np.diff(action) != 0)
     first = np.flatnonzero(np.concatenate([np.ones(min(1, len(owner)), np.bool_), changed]))
     return _Outcomes(owner, action, decider.space.find(rows), first)
+
+
+def _rows(decider: Decider, numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Outcomes as rows of the space, with index of the state and action.
+
+    With a finite radius, outcomes of actions that need more deviations than are left are
+    not there.
+    """
+    space = decider.space
+    packed, left = space.words(numbers), space.left(numbers)
+    expansion = decider.task.engine.expand(packed)
+    owner = np.repeat(np.arange(len(packed)), np.diff(expansion.first))
+    action = _actions(decider, expansion, owner)
+    if left is None:
+        return expansion.states, owner, action
+    own = np.full(len(packed), -1, np.int64)
+    live = np.unique(owner)
+    vectors = decider.task.engine.unpack(packed[live])
+    own[live] = space.bound.actions(vectors, decider.task.applicable_many(vectors))
+    after = left[owner] - (action != own[owner])
+    allowed = after >= 0
+    rows = np.column_stack([expansion.states, after])[allowed]
+    return np.ascontiguousarray(rows), owner[allowed], action[allowed]
+
+
+def _actions(decider: Decider, expansion: Expansion, owner: Numbers) -> Numbers:
+    """The action of every row."""
+    if decider.task.granularity == 2:
+        return np.zeros(len(owner), np.int64)
+    if decider.task.granularity == 0:
+        return expansion.number
+    place = np.arange(len(owner)) - expansion.first[owner]
+    labels: Numbers = (expansion.ends[owner] <= place[:, None]).sum(axis=1)
+    return labels
 
 
 def _live(decider: Decider, numbers: Numbers) -> NDArray[np.bool_]:

@@ -22,11 +22,14 @@ class _Move:
     """One outcome of a composed edge.
 
     Attributes:
-        possible: its probability is positive, and it has a value within the bounds.
-        bits: what the bits that change become.
+        possible: the edge is enabled, the outcome's probability is positive, and it has a
+            value within the bounds.
+        constants: what bits become that have the same value whenever it is possible.
+        bits: what the other bits that change become.
     """
 
     possible: Condition
+    constants: dict[str, bool]
     bits: dict[str, Condition]
 
 
@@ -54,10 +57,12 @@ class Regression:
         self.doubtful: Condition = self.bdd.false
         self._broken: Condition = self.bdd.false
         self._edges: list[_ComposedEdge] = []
+        self._hits: dict[int, Condition] = {}
 
     def work(self) -> Iterator[None]:
         """Compute; pauses between small pieces of work."""
         encoding, model, bdd = self.encoding, self.task.model, self.bdd
+        self._edges, self._hits = [], {}
         composition = compose(model)
         for rule in composition.rules:
             for number in range(rule.base, rule.base + rule.size):
@@ -65,41 +70,58 @@ class Regression:
                 yield
         failing, bad = self._truth(self.task.property.failure or FALSE)
         goal, worse = self._truth(self.task.property.goal or FALSE)
-        enabled = encoding.union(edge.enabled for edge in self._edges)
-        live = encoding.valid & ~failing & ~goal & enabled
+        live = encoding.valid & ~failing & ~goal
         self._broken = (self._broken & live) | ((bad | worse) & encoding.valid)
         failing &= encoding.valid
         self.unsafe = failing
-        for region in self._regress(failing, live):
+        for region in self._regress(bdd.false, failing, live):
             self.unsafe = region
             yield
         self.doubtful = self.unsafe
-        if self._broken & ~self.unsafe != bdd.false:
-            for region in self._regress(self.unsafe | self._broken, live):
+        harm = self._broken & ~self.unsafe
+        if harm != bdd.false:
+            for region in self._regress(self.unsafe, harm, live):
                 self.doubtful = region
                 yield
 
-    def _regress(self, region: Condition, live: Condition) -> Iterator[Condition]:
-        """Regions that grow up to the least fixed point, which comes last."""
+    def _regress(
+        self, region: Condition, frontier: Condition, live: Condition
+    ) -> Iterator[Condition]:
+        """Regions that grow up to the least fixed point, which comes last.
+
+        Args:
+            region: closed already; what leads there is in ``_hits``.
+            frontier: what joins it.
+        """
+        applicable: dict[int, Condition] = {}
+        for edge in self._edges:
+            applicable[edge.action] = applicable.get(edge.action, self.bdd.false) | edge.enabled
         while True:
+            region |= frontier
             following = live & ~region
-            for action in sorted({edge.action for edge in self._edges}):
-                following &= self._refuted(action, region)
-                yield region
+            alive = self.bdd.false  # in a dead end, no action is refuted
+            for action in sorted(applicable):
+                hit = self._hits.get(action, self.bdd.false)
+                for move in self._moves_of(action):
+                    hit |= move.possible & self._before(move, frontier)
+                    yield region
+                self._hits[action] = hit
+                following &= ~applicable[action] | hit
+                alive |= hit
+            following &= alive
             if following == self.bdd.false:
                 return
-            region |= following
+            frontier = following
 
-    def _refuted(self, action: int, region: Condition) -> Condition:
-        """Is the action not applicable, or has it an outcome in the region?"""
-        applicable, hit = self.bdd.false, self.bdd.false
+    def _moves_of(self, action: int) -> Iterator[_Move]:
         for edge in self._edges:
             if edge.action == action:
-                applicable |= edge.enabled
-                for move in edge.moves:
-                    before = self.bdd.let(move.bits, region) if move.bits else region
-                    hit |= edge.enabled & move.possible & before
-        return ~applicable | hit
+                yield from edge.moves
+
+    def _before(self, move: _Move, region: Condition) -> Condition:
+        """Where does the move lead into the region, if it is possible?"""
+        before = self.bdd.let(move.constants, region) if move.constants else region
+        return self.bdd.let(move.bits, before) if move.bits else before
 
     def _truth(self, expression: object) -> tuple[Condition, Condition]:
         """Where a condition holds, and where it has no value."""
@@ -148,7 +170,20 @@ class Regression:
                 within &= self.encoding.within(variable, part)
                 bits |= self.encoding.bits_after(variable, part)
             self._broken |= chance & ~within
-            yield _Move(chance & within, bits)
+            yield self._move(chance & within, bits)
+
+    def _move(self, possible: Condition, bits: dict[str, Condition]) -> _Move:
+        """Guards often say what an assignment comes to: constants are replaced much faster."""
+        constants: dict[str, bool] = {}
+        others: dict[str, Condition] = {}
+        for name, becomes in bits.items():
+            if possible & becomes == self.bdd.false:
+                constants[name] = False
+            elif possible & ~becomes == self.bdd.false:
+                constants[name] = True
+            else:
+                others[name] = becomes
+        return _Move(possible, constants, others)
 
     def _agreed(self, one: Partition, other: Partition) -> Partition:
         """No value where two assignments to a variable differ."""

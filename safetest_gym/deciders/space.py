@@ -149,6 +149,7 @@ class StateSpace:
         self.found = np.empty(self._rows, np.int64)
         size = max(self._rows + 1, len(self._mask) + 1, len(self._values), 16)
         self.scratch = np.zeros((6, size), np.int64)
+        self.scratch[1:3] = np.arange(size)
         self.span = np.zeros(2, np.int64)
         for place, array in (
             (c.SUCC, self.succ),

@@ -6,17 +6,9 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from safetest_gym.errors import ConfigError, SafetestError
+from safetest_gym.errors import ConfigError
 
-__all__ = ["Budget", "CacheError", "CertificateError", "Statistics", "Verdict"]
-
-
-class CacheError(SafetestError, ValueError):
-    """Saved facts that are broken, or of another task."""
-
-
-class CertificateError(SafetestError, ValueError):
-    """A certificate that is broken, or proves nothing about the task."""
+__all__ = ["Budget", "Statistics", "Verdict"]
 
 
 class Verdict(IntEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -29,6 +29,7 @@ from safetest_gym.fuzzing.seeding import StartBlocks, streams
 from safetest_gym.policies import Policy
 
 if TYPE_CHECKING:
+    from safetest_gym.engine.native import Evaluator
     from safetest_gym.task import Task
 
 __all__ = ["FuzzBudget", "Fuzzer", "Strategy"]
@@ -64,6 +65,7 @@ class FuzzBudget:
             raise ConfigError("search, states and seconds of a budget must be positive")
 
 
+@dataclass(eq=False)
 class Fuzzer:
     """Runs of a policy, number k always the same, whatever else is run before or beside it.
 
@@ -73,51 +75,58 @@ class Fuzzer:
     weight exp(-distance). ``uniform`` takes one outcome after the other, each different one
     as likely.
 
-    Args:
+    Pickled, it forgets what it knows of the policy's graph, and gives the same runs.
+
+    Attributes:
         lookahead: layers of a search; `math.inf` for no limit. ``uniform`` has 1.
         max_steps: actions after which a run ends.
         distance: how far states are from failing instead of [J]'s measure: a function of
             states (n, V), for instance a learned value, or an expression as text.
+        graph: what is known of the policy's graph.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        policy: Policy,
-        *,
-        strategy: Strategy = "uniform",
-        lookahead: float = 1,
-        max_steps: int = 10_000,
-        distance: Distance | str | None = None,
-        budget: FuzzBudget | None = None,
-        seed: int = 0,
-    ) -> None:
-        _check(strategy, lookahead, max_steps)
-        self.task = task
-        self.seed = seed
-        self.budget = budget or FuzzBudget()
-        measure: Any = distance
-        if strategy == "uniform":
-            measure = None
-        elif isinstance(distance, str):
-            measure = task.evaluator([distance])
-        elif distance is None:
-            measure = task._distance
-        self.graph = PolicyGraph(task, policy, measure)
+    task: Task
+    policy: Policy
+    _: KW_ONLY
+    strategy: Strategy = "uniform"
+    lookahead: float = 1
+    max_steps: int = 10_000
+    distance: Distance | str | None = None
+    budget: FuzzBudget = FuzzBudget()
+    seed: int = 0
+    graph: PolicyGraph = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _check(self.strategy, self.lookahead, self.max_steps)
+        self.graph = PolicyGraph(self.task, self.policy, self._measure())
         self._config = np.array(
             [
-                get_args(Strategy).index(strategy),
-                -1 if lookahead == math.inf else int(lookahead),
-                max_steps,
+                get_args(Strategy).index(self.strategy),
+                -1 if self.lookahead == math.inf else int(self.lookahead),
+                self.max_steps,
                 self.budget.search,
             ],
             np.int64,
         )
-        self._starts: StartBlocks | None = None
+        self._starts = StartBlocks(self.task, self.seed)
         self._progress = np.zeros(PLACES, np.int64)
         self._seen = np.zeros(0, np.int64)
         self._parent = np.zeros(0, np.int64)
         self._queue = np.zeros(0, np.int64)
+
+    def _measure(self) -> Evaluator | Distance | None:
+        if self.strategy == "uniform":
+            return None
+        if isinstance(self.distance, str):
+            return self.task.evaluator([self.distance])
+        return self.task.distance_evaluator if self.distance is None else self.distance
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
 
     def run(
         self,
@@ -133,12 +142,9 @@ class Fuzzer:
         Args:
             progress: called with runs done and unsafe runs among them.
         """
-        if self._starts is None:
-            self._starts = StartBlocks(self.task, self.seed)
-        starts = self._starts
 
         def begin(number: int, size: int) -> NDArray[np.int64]:
-            return starts.packed(first + number, size)
+            return self._starts.packed(first + number, size)
 
         return self._run(begin, count, first, progress)
 

@@ -21,7 +21,8 @@ __all__ = ["End", "Run", "Runs"]
 class End(IntEnum):
     """Why a run stopped.
 
-    CYCLE: it goes round for ever without a choice. EXHAUSTED: the search has seen all the
+    CYCLE: it goes round for ever without a choice, and looking ahead as far as that is
+    allowed finds no failing state. EXHAUSTED: the search has seen all the
     states that the policy can still reach, and none of them fails.
     """
 

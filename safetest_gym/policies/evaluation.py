@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,16 @@ from numpy.typing import NDArray
 from safetest_gym.errors import ConfigError, StartError
 from safetest_gym.policies.intervals import Rate, wilson
 from safetest_gym.policies.policy import Policy
-from safetest_gym.policies.runs import ENDS, RunPlan, sample_runs
+from safetest_gym.policies.runs import ENDS, RunPlan, Runs, sample_runs
 
 if TYPE_CHECKING:
+    from safetest_gym.campaign.executors import Executor
     from safetest_gym.task import Task
 
 __all__ = ["Evaluation", "EvaluationConfig", "evaluate"]
+
+_PART = 64
+"""Starts of one job of an executor."""
 
 _GOAL, _FAILING = ENDS.index("goal"), ENDS.index("failing")
 
@@ -158,6 +163,7 @@ def evaluate(
     runs_per_start: int = 100,
     *,
     config: EvaluationConfig | None = None,
+    executor: Executor | None = None,
 ) -> Evaluation:
     """Evaluate ``policy`` on ``task``.
 
@@ -166,6 +172,7 @@ def evaluate(
         starts: start states, shape (n, V), or how many to draw from the task's; if it has
             no more than that, all of them are taken.
         runs_per_start: sampled runs from each start, for %Goal.
+        executor: samples; by default threads of this process do. Results are the same.
 
     Raises:
         ActionError: the policy has no applicable action in a state that a run reaches.
@@ -184,7 +191,7 @@ def evaluate(
         seed=options.seed,
         threads=options.threads,
     )
-    runs = sample_runs(bound, task, packed, plan)
+    runs = _sample(_SampleWork(bound, task, packed, plan), executor)
     unsafe, arrives = runs.counts[:, _FAILING] > 0, runs.counts[:, _GOAL] > 0
     exact = np.zeros(len(packed), dtype=np.bool_)
     graph = Reachable(task, bound)
@@ -198,6 +205,33 @@ def evaluate(
     return Evaluation(
         states, runs.counts, runs.steps, unsafe, arrives, exact, graph.num_states, whole
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _SampleWork:
+    """Runs from some of the starts."""
+
+    policy: Policy
+    task: Task
+    starts: NDArray[np.int64]
+    plan: RunPlan
+
+    def open(self) -> Callable[[range], Runs]:
+        return self._run
+
+    def _run(self, part: range) -> Runs:
+        return sample_runs(self.policy, self.task, self.starts, self.plan, part)
+
+
+def _sample(work: _SampleWork, executor: Executor | None) -> Runs:
+    everything = range(len(work.starts))
+    if executor is None or executor.workers == 1:
+        return work.open()(everything)
+    work = replace(work, plan=replace(work.plan, threads=1))
+    parts = [everything[first : first + _PART] for first in everything[::_PART]]
+    done = list(executor.map(work, parts))
+    counts = np.concatenate([runs.counts for runs in done])
+    return Runs(counts, np.concatenate([runs.steps for runs in done]))
 
 
 def start_states(task: Task, starts: int | NDArray[Any], seed: int) -> NDArray[Any]:

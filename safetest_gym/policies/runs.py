@@ -63,21 +63,33 @@ class Visits:
     actions: NDArray[np.int64]
 
 
-def sample_runs(policy: Policy, task: Task, starts: NDArray[np.int64], plan: RunPlan) -> Runs:
-    """Run ``policy`` (bound to ``task``) from packed states ``starts``, shape (n, W)."""
+def sample_runs(
+    policy: Policy,
+    task: Task,
+    starts: NDArray[np.int64],
+    plan: RunPlan,
+    part: range | None = None,
+) -> Runs:
+    """Run ``policy`` (bound to ``task``) from packed states ``starts``, shape (n, W).
+
+    Args:
+        part: of the starts, those to run from, and what the answer is about; by default all.
+    """
     counts = np.zeros((len(starts), k.ENDS), dtype=np.int64)
     steps = np.zeros(len(starts), dtype=np.int64)
+    wanted = part if part is not None else range(len(starts))
+    found = Runs(counts[wanted.start : wanted.stop], steps[wanted.start : wanted.stop])
     if policy.native() is None:
-        _run_in_step(Follower(task, policy), starts, plan, counts, steps)
-        return Runs(counts, steps)
-    chunks = range(0, len(starts), _CHUNK)
+        _run_in_step(Follower(task, policy), starts, plan, wanted, (counts, steps))
+        return found
+    chunks = range(wanted.start, wanted.stop, _CHUNK)
     threads = min(plan.threads or os.cpu_count() or 1, len(chunks))
 
     def work(thread: int) -> None:
         follower = Follower(task, policy)
         for first in chunks[thread::threads]:
-            part = slice(first, first + _CHUNK)
-            _run_kernel(follower, starts[part], first, plan, (counts[part], steps[part]))
+            rows = slice(first, min(first + _CHUNK, wanted.stop))
+            _run_kernel(follower, starts[rows], first, plan, (counts[rows], steps[rows]))
 
     if threads <= 1:
         if len(chunks):
@@ -85,7 +97,7 @@ def sample_runs(policy: Policy, task: Task, starts: NDArray[np.int64], plan: Run
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(work, range(threads)))
-    return Runs(counts, steps)
+    return found
 
 
 def _run_kernel(
@@ -122,13 +134,14 @@ def _run_in_step(
     follower: Follower,
     starts: NDArray[np.int64],
     plan: RunPlan,
-    counts: NDArray[np.int64],
-    steps: NDArray[np.int64],
+    wanted: range,
+    out: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
     """All runs side by side, asking the policy for one batch of actions per step."""
-    total = len(starts) * plan.runs
-    for first in range(0, total, _BATCH):
-        size = min(_BATCH, total - first)
+    counts, steps = out
+    last = wanted.stop * plan.runs
+    for first in range(wanted.start * plan.runs, last, _BATCH):
+        size = min(_BATCH, last - first)
         owner = (first + np.arange(size)) // plan.runs
         ends, taken, _ = _batch_of_runs(follower, starts, range(first, first + size), plan)
         np.add.at(counts, (owner, ends), 1)

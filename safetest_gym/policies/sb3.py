@@ -224,18 +224,26 @@ def _layers(policy: Any, actions: int) -> tuple[Layer, ...]:
 def _plain(extractor: Any, body: Any, parts: Iterable[Any]) -> tuple[Layer, ...]:
     from stable_baselines3.common.torch_layers import FlattenExtractor, MlpExtractor
 
-    if type(extractor) is not FlattenExtractor:
+    from safetest_gym.policies.encoder import GridEncoder, with_encoder
+
+    if type(extractor) not in (FlattenExtractor, GridEncoder):
         raise PolicyError(f"custom features extractor {type(extractor).__name__}")
     if body is not None and type(body) is not MlpExtractor:
         raise PolicyError(f"custom network {type(body).__name__}")
-    return layers_of_modules(parts)
+    layers = layers_of_modules(parts)
+    return with_encoder(extractor.state_dict(), layers) if extractor.state_dict() else layers
 
 
 def _frozen(policy: Any) -> Any:
     """A copy in evaluation mode, after checking that we know how to ask it for scores."""
     if not any(hasattr(policy, name) for name in ("get_distribution", "q_net", "quantile_net")):
         raise PolicyError(f"cannot read scores from a {type(policy).__name__}")
-    frozen = copy.deepcopy(policy)
+    memo: dict[int, Any] = {}
+    if hasattr(policy, "action_dist"):
+        # While it learns, this holds tensors of the last step, which cannot be copied.
+        memo[id(policy.action_dist)] = fresh = copy.copy(policy.action_dist)
+        fresh.distribution = None
+    frozen = copy.deepcopy(policy, memo)
     frozen.set_training_mode(False)
     return frozen
 

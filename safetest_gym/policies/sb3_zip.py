@@ -37,8 +37,11 @@ _ACTIVATIONS: dict[str, Activation] = {
     "<class 'torch.nn.modules.activation.ReLU'>": "relu",
     "<class 'torch.nn.modules.activation.Tanh'>": "tanh",
 }
+_ENCODER = "<class 'safetest_gym.policies.encoder.GridEncoder'>"
 _HARMLESS_OPTIONS = {
     "activation_fn",
+    "features_extractor_class",
+    "features_extractor_kwargs",
     "n_quantiles",
     "net_arch",
     "optimizer_class",
@@ -67,18 +70,36 @@ def read_sb3_layers(path: Path) -> tuple[Layer, ...]:
     module = _checked_module(path, data)
     tensors = torch.load(weights, map_location="cpu", weights_only=True)
     activation = _activation(path, module, data.get("policy_kwargs") or {})
+    encoder, tensors = _split_encoder(tensors)
     if module in _ACTOR_CRITIC:
-        return _actor_layers(path, tensors, activation)
-    prefix = _PREFIXES[module]
-    strange = [key for key in tensors if "features_extractor" in key]
-    if strange:
-        raise PolicyError(f"{path}: custom features extractor ({strange[0]}){_ADVICE}")
-    own = {key: value for key, value in tensors.items() if key.startswith(prefix)}
-    layers = layers_of_state_dict(own, activation)
+        layers = _actor_layers(path, tensors, activation)
+    else:
+        prefix = _PREFIXES[module]
+        own = {key: value for key, value in tensors.items() if key.startswith(prefix)}
+        layers = layers_of_state_dict(own, activation)
     if module.startswith("sb3_contrib.qrdqn"):
         actions = int(data["action_space"]["n"])
         layers = (*layers[:-1], mean_of_quantiles(layers[-1], actions))
-    return layers
+    if not encoder:
+        return layers
+    from safetest_gym.policies.encoder import with_encoder
+
+    return with_encoder(encoder, layers)
+
+
+def _split_encoder(tensors: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tensors of a `GridEncoder`, by their own names, and all others.
+
+    A network that shares its encoder with its critic has it several times.
+    """
+    encoder, others = {}, {}
+    for key, tensor in tensors.items():
+        owner, _, name = key.rpartition(".")
+        if owner.endswith("features_extractor"):
+            encoder[name] = tensor
+        else:
+            others[key] = tensor
+    return encoder, others
 
 
 def _checked_module(path: Path, data: Mapping[str, Any]) -> str:
@@ -98,6 +119,11 @@ def _checked_module(path: Path, data: Mapping[str, Any]) -> str:
     strange = sorted(set(options) - _HARMLESS_OPTIONS - {":type:", ":serialized:"})
     if strange:
         raise PolicyError(f"{path}: policy_kwargs {', '.join(strange)} not supported{_ADVICE}")
+    extractor = str(options.get("features_extractor_class", _ENCODER))
+    if extractor != _ENCODER:
+        raise PolicyError(
+            f"{path}: policy_kwargs features_extractor_class {extractor} not supported{_ADVICE}"
+        )
     return module
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from safetest_gym.repair.problem import RepairError
+    from safetest_gym.repair.repair import RepairOptions
     from safetest_gym.repair.report import RepairReport, SideEffects, side_effects
     from safetest_gym.repair.requests import FaultSet, KeepSet
     from safetest_gym.repair.sb3_model import repair_sb3
@@ -15,6 +16,7 @@ __all__ = [
     "FaultSet",
     "KeepSet",
     "RepairError",
+    "RepairOptions",
     "RepairReport",
     "SideEffects",
     "repair_sb3",
@@ -25,6 +27,7 @@ _HOMES = {
     "FaultSet": "requests",
     "KeepSet": "requests",
     "RepairError": "problem",
+    "RepairOptions": "repair",
     "RepairReport": "report",
     "SideEffects": "report",
     "repair_sb3": "sb3_model",

@@ -1,8 +1,8 @@
 """A lower bound on the size of any change that meets the demands.
 
 Every group gives one cut over the positive and negative parts of the change: whichever of
-its good actions wins, the largest of the alternatives' coefficients is valid. Prices that
-are feasible for the cuts, found by primal-dual steps and scaled, prove the bound.
+its good actions wins, the largest of the alternatives' coefficients is valid. The least sum
+of parts that meets the cuts is the bound.
 """
 
 from __future__ import annotations
@@ -13,23 +13,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.problem import RepairProblem
+from safetest_gym.repair.solver import Program, SolverChoice
 
-__all__ = ["lower_bound"]
+__all__ = ["disjunctive_cuts", "lower_bound"]
 
+_ENTRIES = 500_000
+"""Size of the linear program; it decides how many groups have a cut in it."""
+_ROUNDING = 1e-6
 _LOOK = 50
 _CLOSE = 2e-3
 
 
-def lower_bound(problem: RepairProblem, groups: NDArray[np.int64], steps: int = 1500) -> float:
-    """A bound from the cuts of these hard groups; more groups, tighter and slower."""
-    cuts = _cuts(problem.take(groups[problem.hard[groups]]))
+def lower_bound(
+    problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice, seconds: float
+) -> float:
+    """A bound from the cuts of the hard groups with the highest prices (G,).
+
+    The linear program over the cuts is solved if that takes no more than these seconds,
+    otherwise nearly solved by primal-dual steps on the priced ones.
+    """
+    hard = np.flatnonzero(problem.hard)
+    ordered = hard[np.argsort(-prices[hard], kind="stable")]
+    width = 2 * problem.features.index.shape[1] * problem.num_actions
+    cuts = disjunctive_cuts(problem.take(np.sort(ordered[: max(_ENTRIES // width, 1)])))
     if not cuts.shape[0]:
         return 0.0
-    return _covering_bound(cuts, steps)
+    program = _covering_program(cuts)
+    if seconds > 0 and solver.allows(program):
+        solution = solver.solve(program, seconds)
+        if solution.status == "optimal":
+            return float(solution.bound * (1 - _ROUNDING))
+    cuts = disjunctive_cuts(problem.take(hard[prices[hard] > 0]))
+    return _covering_bound(cuts[:, np.unique(cuts.indices)]) if cuts.shape[0] else 0.0
 
 
-def _cuts(problem: RepairProblem) -> Any:
-    """The cuts ``C parts >= 1`` of the groups that do not hold before the repair."""
+def _covering_program(cuts: Any) -> Program:
+    """``min sum(x), C x >= 1, x >= 0``."""
+    used = cuts[:, np.unique(cuts.indices)].tocsr()
+    width = used.shape[1]
+    return Program(
+        cost=np.ones(width),
+        lower=np.zeros(width),
+        upper=np.full(width, np.inf),
+        start=used.indptr.astype(np.int32),
+        columns=used.indices.astype(np.int32),
+        values=used.data,
+        row_lower=np.ones(used.shape[0]),
+    )
+
+
+def disjunctive_cuts(problem: RepairProblem) -> Any:
+    """The cuts ``C parts >= 1`` of the groups that do not hold before the repair.
+
+    Columns are the entries of the change, flat: positive parts, then negative ones.
+    """
     from scipy.sparse import csr_matrix
 
     features, count = problem.features, len(problem)
@@ -67,11 +104,10 @@ def _cuts(problem: RepairProblem) -> Any:
     owners, columns, values = (np.concatenate([e[i].ravel() for e in entries]) for i in range(3))
     matrix = csr_matrix((values, (owners, columns)), shape=(count, 2 * size))[open_]
     matrix.eliminate_zeros()
-    touched = np.unique(matrix.indices)
-    return matrix[:, touched]
+    return matrix
 
 
-def _covering_bound(cuts: Any, steps: int) -> float:
+def _covering_bound(cuts: Any, steps: int = 1500) -> float:
     """Lower bound of ``min sum(x), C x >= 1, x >= 0`` by restarted primal-dual steps."""
     transposed = cuts.T.tocsr()
     size = abs(cuts)

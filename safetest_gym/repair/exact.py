@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from safetest_gym.repair.bound import disjunctive_cuts
 from safetest_gym.repair.fixed_choice import comparison_program
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.reduction import useful_columns, with_columns
@@ -42,7 +43,7 @@ def solve_exactly(
     columns = columns[problem.features.allowed.ravel()[columns]]
     plain = comparison_program(problem, owner, good[option], bad, columns)
     cost = _UNKNOWN_COST if known is None else problem.cost(known) * (1 + 1e-6) + 1e-6
-    program = _with_choices(problem, plain, (group, option), cost)
+    program = _with_cuts(problem, _with_choices(problem, plain, (group, option), cost), columns)
     if known is not None:
         guess = _guess(problem, known, (group, good, columns), program)
         program = replace(program, guess=guess)
@@ -90,6 +91,29 @@ def _with_choices(
         values=full.data,
         row_lower=np.concatenate([plain.row_lower - off, np.ones(len(present))]),
         integer=np.arange(size + len(group)) >= size,
+    )
+
+
+def _with_cuts(problem: RepairProblem, program: Program, columns: NDArray[np.int64]) -> Program:
+    """What follows for the parts of the change however the choices are made.
+
+    The rows that choices switch on say next to nothing while a choice is a fraction.
+    """
+    from scipy.sparse import csr_matrix, hstack, vstack
+
+    cuts = disjunctive_cuts(problem.take(np.flatnonzero(problem.hard)))
+    parts = cuts[:, np.concatenate([columns, columns + problem.features.allowed.size])]
+    count, size = parts.shape[0], len(program.cost)
+    rest = csr_matrix((count, size - parts.shape[1]))
+    shape = len(program.row_lower), size
+    rows = csr_matrix((program.values, program.columns, program.start), shape=shape)
+    full = vstack([rows, hstack([parts, rest])], format="csr")
+    return replace(
+        program,
+        start=full.indptr.astype(np.int32),
+        columns=full.indices.astype(np.int32),
+        values=full.data,
+        row_lower=np.concatenate([program.row_lower, np.ones(count)]),
     )
 
 

@@ -25,7 +25,7 @@ _WORTH = 1e-3
 _HEAVY = 1500
 """Programs with more rows are solved until a solution is complete, not improved further."""
 _PATIENCE = 600.0
-"""Seconds for a first solution, if the time limit leaves less."""
+"""Seconds for a first solution at all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,13 +89,19 @@ def comparison_program(
 
 
 def polish(
-    problem: RepairProblem, solver: SolverChoice, search: FirstOrder, deadline: float
+    problem: RepairProblem,
+    solver: SolverChoice,
+    search: FirstOrder,
+    deadline: float,
+    patience: float = _PATIENCE,
 ) -> Polished:
     """Solve exactly for the choices that ``search`` arrived at, then improve them.
 
     Whenever a solution makes another good action of a group the better one, that becomes
-    its choice; the solution stays feasible, so the cost only falls. The first solution is
-    completed even after the deadline.
+    its choice; the solution stays feasible, so the cost only falls.
+
+    Args:
+        patience: seconds that a first solution may take if the deadline leaves less.
     """
     rows, choice = search.rows, search.choice
     columns = _promising(search)
@@ -103,10 +109,10 @@ def polish(
     near = _near(needs)
     used = (search.y > 0) | (needs > -near)
     best, cost, settled = None, np.inf, True
-    while best is None or time.monotonic() < deadline:
+    while (best is None and patience > 0) or time.monotonic() < deadline:
         chosen = np.flatnonzero(used)
-        patience = max(deadline - time.monotonic(), 0.0 if best is not None else _PATIENCE)
-        solution, found = _solve(problem, solver, (rows, chosen, choice), (columns, patience))
+        left = max(deadline - time.monotonic(), 0.0 if best is not None else patience)
+        solution, found = _solve(problem, solver, (rows, chosen, choice), (columns, left))
         if found is None and not columns.all():
             columns = np.ones_like(columns)
             continue

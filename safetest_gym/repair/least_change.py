@@ -22,6 +22,10 @@ Algorithm = Literal["auto", "exact", "first-order"]
 
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
+_BOUNDING, _LEAST_BOUNDING = 5.0, 0.5
+"""Seconds for the bound at most, and at least if the time limit leaves less."""
+_IMPROVING = 0.4
+"""Share of the time limit for better solutions, before the program that proves them."""
 _STEPS = 1000
 _STARTS = ((100, 8), (400, 4), (1500, 2))
 """How many searches from different first choices, by the number of open groups."""
@@ -91,13 +95,19 @@ def least_change(
     if polished.change is None:
         confirmed = _impossible(problem, solver, polished.conflict) is None
         return LeastChange(None, np.inf, 0.0, "first-order", polished.conflict, confirmed)
-    best = _improved(problem, solver, polished.change, (open_, deadline))
+    share = _IMPROVING if exact else 1.0
+    effort = open_, begun + share * limits.time_limit
+    best = _improved(problem, solver, polished.change, effort)
     cost = problem.cost(best)
-    priced = np.unique(search.rows.owner[search.y > 0])
-    bound = min(lower_bound(problem, priced), cost)
+    prices = np.zeros(len(problem))
+    np.add.at(prices, search.rows.owner, search.y)
+    seconds = max(deadline - time.monotonic(), _LEAST_BOUNDING)
+    bound = min(lower_bound(problem, prices, solver, min(seconds, _BOUNDING)), cost)
     if not exact or cost - bound <= limits.gap * cost:
         return LeastChange(best, cost, bound, "first-order", none)
     remaining = deadline - time.monotonic()
+    if remaining <= 0:
+        return LeastChange(best, cost, bound, "first-order", none)
     solution, change = solve_exactly(problem, solver, best, (remaining, limits.gap))
     if change is not None and _holds(problem, change) and problem.cost(change) < cost:
         best, cost = change, problem.cost(change)
@@ -166,7 +176,7 @@ def _improved(
             return best
         search = FirstOrder(problem, rng)
         search.run(_STEPS, deadline)
-        found = polish(problem, solver, search, deadline).change
+        found = polish(problem, solver, search, deadline, patience=0.0).change
         if found is not None and problem.cost(found) < cost:
             best, cost = found, problem.cost(found)
     return _searched(problem, solver, best, effort) if open_ <= _SEARCHED_UP_TO else best
@@ -183,7 +193,8 @@ def _searched(
     cost, failures = problem.cost(best), 0
     while failures < _FAILURES and time.monotonic() < effort[1]:
         near = _neighbourhood(problem, best, rng)
-        _, found = solve_exactly(near, solver, best, (_NEIGHBOURHOOD_SECONDS, 1e-3))
+        seconds = min(_NEIGHBOURHOOD_SECONDS, effort[1] - time.monotonic())
+        _, found = solve_exactly(near, solver, best, (seconds, 1e-3))
         failures += 1
         if found is not None and _holds(problem, found) and problem.cost(found) < cost - 1e-6:
             best, cost, failures = found, problem.cost(found), 0

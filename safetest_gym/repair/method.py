@@ -27,7 +27,11 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """A repaired policy, and what `safetest_gym.repair.report.RepairReport` says about it."""
+    """A repaired policy, and what `safetest_gym.repair.report.RepairReport` says about it.
+
+    Attributes:
+        final: nothing is gained by asking again with a wider margin.
+    """
 
     policy: Policy
     algorithm: str
@@ -36,3 +40,4 @@ class Outcome:
     changed: int
     trees_added: int = 0
     notes: tuple[str, ...] = field(default=())
+    final: bool = False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +15,52 @@ from safetest_gym.policies.policy import Policy
 from safetest_gym.repair.demand import Demands, demands
 from safetest_gym.repair.least_change import Limits
 from safetest_gym.repair.method import Outcome, Settings
-from safetest_gym.repair.problem import Variant, fault_masks
+from safetest_gym.repair.problem import RepairError, Variant, fault_masks
 from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet, KeepSet
 from safetest_gym.repair.solver import SolverName, choose_solver
 
-__all__ = ["Method", "fixed_faults", "repair"]
+__all__ = ["Method", "RepairOptions", "default_methods", "fixed_faults", "repair"]
 
-Method = Literal["leaves", "penalty-trees", "last-layer"]
+Method = Literal["leaves", "penalty-trees", "last-layer", "finetune"]
+
+_Run = Callable[[Demands, Settings], Outcome]
 
 _WIDEN = 8.0
 _ATTEMPTS = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepairOptions:
+    """How to repair, for those who hand it on; see `repair`."""
+
+    method: Method | tuple[Method, ...]
+    variant: Variant = "strong"
+    solver: SolverName = "auto"
+    time_limit: float = 60.0
+    gap: float = 1e-4
+
+    def run(
+        self, policy: Policy, faults: FaultSet, keep: KeepSet | None = None
+    ) -> tuple[Any, RepairReport]:
+        """`repair` with these options."""
+        return repair(
+            policy,
+            faults,
+            method=self.method,
+            variant=self.variant,
+            keep=keep,
+            solver=self.solver,
+            time_limit=self.time_limit,
+            gap=self.gap,
+        )
 
 
 def repair(
     policy: Policy,
     faults: FaultSet,
     *,
-    method: Method,
+    method: Method | Sequence[Method],
     variant: Variant = "strong",
     keep: KeepSet | None = None,
     solver: SolverName = "auto",
@@ -44,7 +72,9 @@ def repair(
     Args:
         method: ``leaves`` changes leaf values of a tree ensemble least and adds trees only
             where that cannot be enough; ``penalty-trees`` adds a tree that singles out the
-            faults' states; ``last-layer`` changes the last layer of a network least.
+            faults' states; ``last-layer`` changes the last layer of a network least;
+            ``finetune`` changes all its weights by gradient steps. Of several, one is the
+            fallback where those before it leave faults; the report names the one used.
         variant: ``strong``: a safe action beats every unsafe one; ``weak``: some
             applicable action beats the bad one.
         keep: states whose decisions must stay.
@@ -62,16 +92,17 @@ def repair(
         raise ConfigError(
             f"time_limit must be positive and gap at least 0, got {time_limit}, {gap}"
         )
-    run = _method(method, policy)
+    methods = (method,) if isinstance(method, str) else tuple(method)
+    runs = [_method(name, policy) for name in methods]
     wanted = demands(policy, faults, keep, variant)
     settings = Settings(
         variant=variant,
         solver=choose_solver(solver),
         limits=Limits(time_limit=time_limit, gap=gap),
     )
-    outcome, fixed, attempts = _until_fixed(run, wanted, settings, faults)
+    name, outcome, fixed, attempts = _first_good(methods, runs, (wanted, settings, faults))
     return outcome.policy, RepairReport(
-        method=method,
+        method=name,
         variant=variant,
         algorithm=outcome.algorithm,
         solvers=tuple(sorted(settings.solver.used)),
@@ -89,6 +120,13 @@ def repair(
     )
 
 
+def default_methods(policy: Policy) -> tuple[Method, ...]:
+    """What fits the kind of policy: one method, and its fallback if it needs one."""
+    from safetest_gym.policies.trees import TreeEnsemblePolicy
+
+    return ("leaves",) if isinstance(policy, TreeEnsemblePolicy) else ("last-layer", "finetune")
+
+
 def _kept(before: Policy, after: Policy, keep: KeepSet | None) -> NDArray[np.bool_]:
     """Per state to keep, is the decision the same?"""
     if keep is None or not len(keep):
@@ -97,18 +135,36 @@ def _kept(before: Policy, after: Policy, keep: KeepSet | None) -> NDArray[np.boo
     return np.asarray(old == new, dtype=np.bool_)
 
 
+def _first_good(
+    methods: Sequence[Method], runs: Sequence[_Run], work: tuple[Demands, Settings, FaultSet]
+) -> tuple[Method, Outcome, NDArray[np.bool_], int]:
+    """What the first method gives that fixes all that can be fixed, else the last one."""
+    notes: tuple[str, ...] = ()
+    for place, (name, run) in enumerate(zip(methods, runs, strict=True)):
+        last = place == len(methods) - 1
+        try:
+            outcome, fixed, attempts = _until_fixed(run, *work)
+        except RepairError as error:
+            if last:
+                raise
+            notes += (f"{name} was not enough: {error}",)
+            continue
+        if last or fixed[work[0].rows].all():
+            return name, replace(outcome, notes=notes + outcome.notes), fixed, attempts
+        left = int((~fixed[work[0].rows]).sum())
+        notes += (f"{name} was not enough: it left {left} faults",)
+    raise ConfigError("no method was given to repair with")
+
+
 def _until_fixed(
-    run: Callable[[Demands, Settings], Outcome],
-    wanted: Demands,
-    settings: Settings,
-    faults: FaultSet,
+    run: _Run, wanted: Demands, settings: Settings, faults: FaultSet
 ) -> tuple[Outcome, NDArray[np.bool_], int]:
     """Repair with wider margins until rounding leaves no fault that can be fixed."""
     attempt = 1
     while True:
         outcome = run(wanted, settings)
         fixed = fixed_faults(outcome.policy, faults, settings.variant)
-        if fixed[wanted.rows].all() or attempt == _ATTEMPTS:
+        if fixed[wanted.rows].all() or outcome.final or attempt == _ATTEMPTS:
             return outcome, fixed, attempt
         settings = replace(settings, margin=settings.margin * _WIDEN)
         attempt += 1
@@ -123,7 +179,7 @@ def fixed_faults(policy: Policy, faults: FaultSet, variant: Variant) -> NDArray[
     return np.asarray(good[np.arange(len(faults)), taken], dtype=np.bool_)
 
 
-def _method(name: Method, policy: Policy) -> Callable[[Demands, Settings], Outcome]:
+def _method(name: Method, policy: Policy) -> _Run:
     """The method for this policy."""
     from safetest_gym.policies.mlp import MlpPolicy
     from safetest_gym.policies.trees import TreeEnsemblePolicy
@@ -136,13 +192,15 @@ def _method(name: Method, policy: Policy) -> Callable[[Demands, Settings], Outco
 
         on_trees = repair_leaves if name == "leaves" else repair_by_penalties
         return lambda wanted, settings: on_trees(policy, wanted, settings)
-    if name == "last-layer":
+    if name in ("last-layer", "finetune"):
         if not isinstance(policy, MlpPolicy):
             raise ConfigError(
                 f"{name} repairs networks, not a {type(policy).__name__} "
                 "(for a Stable-Baselines3 model use repair_sb3)"
             )
+        from safetest_gym.repair.finetune import repair_by_gradient
         from safetest_gym.repair.last_layer import repair_last_layer
 
-        return lambda wanted, settings: repair_last_layer(policy, wanted, settings)
-    raise ConfigError(f"method must be leaves, penalty-trees or last-layer, got {name!r}")
+        on_network = repair_last_layer if name == "last-layer" else repair_by_gradient
+        return lambda wanted, settings: on_network(policy, wanted, settings)
+    raise ConfigError(f"method must be one of {', '.join(get_args(Method))}, got {name!r}")

@@ -33,6 +33,7 @@ class RepairReport:
             actions are bad, or equal inputs have contradicting demands.
         kept: per state to keep, is its decision still the same?
         attempts: how often the margin had to be widened because sums are rounded, plus one.
+        side_effects: on other states, where someone looked.
     """
 
     method: str
@@ -50,6 +51,7 @@ class RepairReport:
     kept: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     attempts: int = 1
     seconds: float = 0.0
+    side_effects: SideEffects | None = None
 
     @property
     def gap(self) -> float:
@@ -75,6 +77,8 @@ class RepairReport:
             lines.append(f"{int(self.kept.sum())} of {len(self.kept)} decisions to keep are kept")
         if len(self.unfixable):
             lines.append(f"{len(self.unfixable)} faults cannot be fixed by any change")
+        if self.side_effects is not None:
+            lines.append(self.side_effects.describe())
         return "\n".join([*lines, *self.notes])
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,6 +103,7 @@ class RepairReport:
             "keep": len(self.kept),
             "attempts": self.attempts,
             "seconds": self.seconds,
+            "side_effects": None if self.side_effects is None else self.side_effects.as_dict(),
         }
 
 
@@ -120,6 +125,24 @@ class SideEffects:
     worse: int
     first: int
     moves: tuple[tuple[tuple[int, int], int], ...]
+
+    def describe(self) -> str:
+        """One line for people."""
+        return (
+            f"other decisions changed in {self.changed} of {self.states} states: "
+            f"{self.better} for the better, {self.worse} for the worse"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; moves as (before, after, count)."""
+        return {
+            "states": self.states,
+            "changed": self.changed,
+            "better": self.better,
+            "worse": self.worse,
+            "first": self.first,
+            "moves": [[before, after, count] for (before, after), count in self.moves],
+        }
 
 
 def side_effects(

@@ -1,29 +1,34 @@
-"""Repair Stable-Baselines3 models: their last layer, on a copy that can be trained further."""
+"""Repair Stable-Baselines3 models, on a copy that can be trained further, and their zips."""
 
 from __future__ import annotations
 
 import io
+import os
+import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies.interface import Interface
 from safetest_gym.policies.mlp import MlpPolicy
 from safetest_gym.policies.sb3 import SB3Policy, policy_from_sb3
 from safetest_gym.policies.scaling import Scaling
-from safetest_gym.repair.problem import RepairError, Variant
-from safetest_gym.repair.repair import fixed_faults, repair
+from safetest_gym.repair.problem import RepairError
+from safetest_gym.repair.repair import RepairOptions, fixed_faults
 from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet, KeepSet
-from safetest_gym.repair.solver import SolverName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stable_baselines3.common.base_class import BaseAlgorithm
 
-__all__ = ["repair_sb3"]
+__all__ = ["changed_tensors", "repair_sb3", "write_repaired_zip"]
+
+_BODIES = ("mlp_extractor.policy_net.", "q_net.q_net.", "quantile_net.quantile_net.")
 
 
 def repair_sb3(
@@ -32,18 +37,17 @@ def repair_sb3(
     interface: Interface | None = None,
     *,
     scalings: Sequence[Scaling] | None = None,
-    variant: Variant = "strong",
     keep: KeepSet | None = None,
-    solver: SolverName = "auto",
-    time_limit: float = 60.0,
+    options: RepairOptions | None = None,
 ) -> tuple[Any, RepairReport]:
-    """A copy of ``model`` with the least change of its last layer that fixes all faults.
+    """A copy of ``model`` in which all faults are fixed.
 
     For PPO, MaskablePPO, A2C, DQN, QR-DQN and MaskableDQN with plain networks. The copy has
     no environment; ``set_env`` gives it one. Its decisions are tested through torch.
 
     Args:
         interface: see `safetest_gym.policies.policy_from_sb3`, as ``scalings``.
+        options: by default ``last-layer``; ``finetune`` is the other method for networks.
 
     Raises:
         RepairError: the faults conflict, or torch decides otherwise than computed.
@@ -51,20 +55,33 @@ def repair_sb3(
     """
     before = policy_from_sb3(model, interface, scalings=scalings)
     if not isinstance(before, MlpPolicy):
-        raise PolicyError(f"the last layer of this model cannot be repaired: {before.reason}")
-    after, report = repair(
-        before,
-        faults,
-        method="last-layer",
-        variant=variant,
-        keep=keep,
-        solver=solver,
-        time_limit=time_limit,
-    )
+        raise PolicyError(f"the network of this model cannot be repaired: {before.reason}")
+    how = options or RepairOptions(method="last-layer")
+    after, report = how.run(before, faults, keep)
     copy = _copy_of(model)
-    _move(copy.policy, before, after)
+    copy.policy.load_state_dict(changed_tensors(copy.policy.state_dict(), before, after))
     _confirm(copy, after, faults, report)
     return copy, report
+
+
+def write_repaired_zip(source: Path, target: Path, before: MlpPolicy, after: MlpPolicy) -> None:
+    """Copy the zip of a model whose network is ``before`` and put ``after`` into it.
+
+    Nothing is unpickled; the optimizer's state stays what it was.
+    """
+    import torch
+
+    fresh = target.with_name(f"unfinished-{target.name}")
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(fresh, "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry)
+            if entry.filename == "policy.pth":
+                tensors = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+                buffer = io.BytesIO()
+                torch.save(changed_tensors(tensors, before, after), buffer)
+                data = buffer.getvalue()
+            new.writestr(entry, data)
+    os.replace(fresh, target)
 
 
 def _copy_of(model: Any) -> Any:
@@ -74,28 +91,45 @@ def _copy_of(model: Any) -> Any:
     return type(model).load(buffer, device=model.device)
 
 
-def _last_linear(policy: Any) -> Any:
-    """The module that gives the scores."""
-    if hasattr(policy, "action_net"):
-        return policy.action_net
-    net = policy.quantile_net if hasattr(policy, "quantile_net") else policy.q_net
-    return (net.quantile_net if hasattr(net, "quantile_net") else net.q_net)[-1]
+def _network(tensors: dict[str, Any]) -> list[str]:
+    """Names of the linear layers that decide, in order."""
+    names: set[str] = set()
+    for body in _BODIES:
+        names |= {key.rpartition(".")[0] for key in tensors if key.startswith(body)}
+    ordered = sorted(names, key=lambda name: int(name.rpartition(".")[2]))
+    return [*ordered, *(["action_net"] if "action_net.weight" in tensors else [])]
 
 
-def _move(policy: Any, before: MlpPolicy, after: MlpPolicy) -> None:
-    """Add the change of the last layer to the module, in every quantile alike."""
+def changed_tensors(tensors: dict[str, Any], before: MlpPolicy, after: MlpPolicy) -> dict[str, Any]:
+    """The state dict with the changed layers; quantiles of one action change alike."""
+    changed = dict(tensors)
+    names = _network(tensors)
+    pairs = list(zip(before.layers, after.layers, strict=True))
+    fixed = len(pairs) - len(names)
+    for i, (old, new) in enumerate(pairs):
+        if (old.weight == new.weight).all() and (old.bias == new.bias).all():
+            continue
+        # The layer after an encoder holds the encoder's sums as well.
+        if fixed and i <= fixed:
+            raise PolicyError(
+                "the first layers of this model are fixed by its encoder; use method='last-layer'"
+            )
+        name = names[i - fixed]
+        for part in ("weight", "bias"):
+            key = f"{name}.{part}"
+            changed[key] = _moved(tensors[key], getattr(old, part), getattr(new, part))
+    return changed
+
+
+def _moved(tensor: Any, old: NDArray[np.float32], new: NDArray[np.float32]) -> Any:
     import torch
 
-    linear = _last_linear(policy)
-    old, new = before.layers[-1], after.layers[-1]
-    copies = linear.out_features // len(new.bias)
-    with torch.no_grad():
-        for name in ("weight", "bias"):
-            parameter, value = getattr(linear, name), getattr(new, name)
-            if copies > 1:
-                change = value.astype(np.float64) - getattr(old, name)
-                value = parameter.detach().cpu().numpy() + np.concatenate([change] * copies)
-            parameter.copy_(torch.as_tensor(np.array(value, np.float32), device=parameter.device))
+    copies = len(tensor) // len(new)
+    value = new
+    if copies > 1:
+        change = new.astype(np.float64) - old
+        value = tensor.detach().cpu().numpy() + np.concatenate([change] * copies)
+    return torch.as_tensor(np.array(value, np.float32), device=tensor.device)
 
 
 def _confirm(copy: Any, after: MlpPolicy, faults: FaultSet, report: RepairReport) -> None:

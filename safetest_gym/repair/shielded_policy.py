@@ -13,7 +13,7 @@ from safetest_gym.policies import Policy
 from safetest_gym.policies.interface import Interface, TaskNames
 from safetest_gym.policies.sb3 import SB3Policy, policy_from_sb3
 from safetest_gym.policies.scaling import Scaling, scaled_features
-from safetest_gym.repair.shields import Shield
+from safetest_gym.repair.shields import Shield, require_same_task
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -36,10 +36,13 @@ class ShieldedPolicy:
     Raises:
         PolicyError: the model's observations do not show the state; give the shield to the
             environment instead (``env.set_shield``, `ShieldWrapper`).
+        ShieldError: the shield was made for another task than the model's environment.
     """
 
     def __init__(self, model: BaseAlgorithm, shield: Shield) -> None:
-        task = shield.task
+        task, env = shield.task, model.get_env()
+        if env is not None and env.has_attr("task"):
+            require_same_task(shield, env.get_attr("task", [0])[0])
         policy = policy_from_sb3(model).bind(task)
         self.model, self.shield = model, shield
         self._interface = policy.interface

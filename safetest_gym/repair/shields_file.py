@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Mapping
 from importlib import import_module
@@ -30,7 +31,10 @@ _KINDS = {
 
 
 def save_shield(shield: Shield, path: str | Path) -> None:
-    """Write a shield, with its task's digest and the names of actions and variables."""
+    """Write a shield, with its task's digest and the names of actions and variables.
+
+    The file is complete at every moment: it is written under another name first.
+    """
     parts = shield.parts if isinstance(shield, CombinedShield) else (shield,)
     arrays: dict[str, Any] = {}
     described = []
@@ -48,8 +52,11 @@ def save_shield(shield: Shield, path: str | Path) -> None:
         "variables": [variable.name for variable in task.variables],
         "parts": described,
     }
-    with Path(path).open("wb") as file:
+    target = Path(path)
+    fresh = target.with_name(f"unfinished-{target.name}")
+    with fresh.open("wb") as file:
         np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+    os.replace(fresh, target)
 
 
 def load_shield(path: str | Path, task: Task) -> Shield:

@@ -89,6 +89,10 @@ class SolverChoice:
     used: set[str]
     notes: list[str]
 
+    def allows(self, program: Program) -> bool:
+        """Can a program of this size be solved, as things are?"""
+        return self.name != "gurobi" or self.gurobi == "full" or program.size <= RESTRICTED_SIZE
+
     def solve(self, program: Program, time_limit: float, gap: float = 1e-6) -> Solution:
         """Solve, with Gurobi where it is there and its licence allows the size."""
         fits = self.gurobi == "full" or program.size <= RESTRICTED_SIZE

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from safetest_gym.engine.evaluation import evaluate
 from safetest_gym.errors import LimitError, StartError
-from safetest_gym.jani.tree import StartCondition, Variable
+from safetest_gym.jani.tree import Expression, StartCondition, Variable
 from safetest_gym.starts.base import StartSet
 from safetest_gym.starts.bulk import holds_in
 from safetest_gym.starts.ordering import lexicographic
@@ -51,6 +51,11 @@ class ConditionStarts(StartSet):
     def count(self) -> int | None:
         """How many states there are; None if infinitely many."""
         return self.plan.count()
+
+    @property
+    def condition(self) -> Expression:
+        """What holds in exactly these states, within the variables' bounds."""
+        return self._condition
 
     @property
     def plan(self) -> Plan:

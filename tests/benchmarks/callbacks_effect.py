@@ -1,17 +1,20 @@
 """What callbacks change: trainings with and without them, at equal timesteps.
 
-Prints the table of docs/callbacks.md, one line per task and kind of training: means over
-seeds of the trained policy's %Unsafe and %Goal without any shield, of %Unsafe with the
-shield that the training left behind, and of what it cost. Run it from the project root:
-``python -m tests.benchmarks.callbacks_effect --steps 12000 --seeds 3``.
+``python -m tests.benchmarks.callbacks_effect out.jsonl`` trains, one line of JSON per
+training, and leaves out what is in the file already, so that it may be killed and run again;
+then, or with ``--table`` alone, it prints the table of docs/callbacks.md: means over seeds of
+the trained policy's %Unsafe and %Goal without any shield, of %Unsafe with the shield that the
+training left behind, and of what it cost.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,9 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from safetest_gym.callbacks import FeedbackCallback, SafetyTestCallback, ShieldCallback
-from safetest_gym.envs import GoalFailureReward, PotentialShaping, Reward, SB3VecEnv
+from safetest_gym.callbacks.presets import preset_for
+from safetest_gym.envs import SB3VecEnv
+from safetest_gym.envs.options import open_task
 from safetest_gym.envs.tasks.flappy_bird import FlappyBird
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
@@ -28,13 +33,28 @@ from safetest_gym.policies import evaluate, policy_from_sb3
 from safetest_gym.repair.shielded_policy import GuardedPolicy
 from safetest_gym.task import Task
 
-TASKS: dict[str, Any] = {
-    "OneWayLine": OneWayLine(packages=2, locations=6),
-    "TwoWayLine icy_park": TwoWayLine(packages=2, locations=5, variant="icy_park"),
-    "FlappyBird": FlappyBird(width=10, height=8),
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A task and how long it is trained on, with the rewards of its preset."""
+
+    generator: Any
+    steps: int
+    rollout: int
+
+
+CASES = {
+    "OneWayLine": Case(generator=OneWayLine(), steps=2_048, rollout=8),
+    "TwoWayLine icy_park": Case(
+        generator=TwoWayLine(packages=1, locations=5, variant="icy_park", icy=(2,)),
+        steps=81_920,
+        rollout=128,
+    ),
+    "FlappyBird": Case(generator=FlappyBird(width=40, height=20), steps=32_768, rollout=128),
 }
-KINDS = ("plain", "faults as masks", "the same, no lessons", "decider shield", "penalties")
-GAMMA = 0.99
+COPIES = 32
+TESTS = 20
+"""Safety tests per training, at equal distances."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,7 @@ class Effect:
     shielded_unsafe: float
     failing_episodes: float
     tests_share: float
-    seconds: float
+    cpu_seconds: float
 
 
 class _Failures(BaseCallback):
@@ -59,47 +79,48 @@ class _Failures(BaseCallback):
         return True
 
 
-def run(generator: Any, kind: str, seed: int, steps: int) -> Effect:
+KINDS: dict[str, Callable[[SafetyTestCallback], BaseCallback | None]] = {
+    "plain": lambda _: None,
+    "faults as masks": lambda tests: ShieldCallback(mode="faults", tests=tests),
+    "the same, no lessons": lambda tests: ShieldCallback(mode="faults", tests=tests, lessons=0),
+    "decider shield": lambda tests: ShieldCallback(mode="decider", tests=tests),
+    "feedback": lambda tests: FeedbackCallback(tests=tests),
+    "feedback and starts": lambda tests: FeedbackCallback(tests=tests, start_share=0.25),
+    "penalties alone": lambda tests: FeedbackCallback(tests=tests, lessons=0),
+}
+
+
+def run(case: Case, kind: str, seed: int) -> Effect:
     """Train once and measure."""
-    env = SB3VecEnv(
-        generator, 16, reward=_reward(generator), observation="normalized", step_limit=100
+    preset = preset_for(open_task(case.generator, {})[0], case.generator)
+    env = SB3VecEnv(case.generator, COPIES, **preset.arguments(case.generator))
+    model = MaskablePPO(
+        "MlpPolicy",
+        env,
+        n_steps=case.rollout,
+        batch_size=min(512, case.rollout * COPIES),
+        n_epochs=5,
+        learning_rate=1e-3,
+        ent_coef=0.01,
+        policy_kwargs={"net_arch": [64, 64], "activation_fn": torch.nn.ReLU},
+        seed=seed,
+        device="cpu",
     )
-    model = MaskablePPO("MlpPolicy", env, n_steps=64, gamma=GAMMA, seed=seed, device="cpu")
     failures = _Failures()
-    tests = SafetyTestCallback(every_steps=1024, plan={"seed": seed})
-    callback = _callback(kind, tests)
-    begun = time.perf_counter()
-    model.learn(steps, [failures] if callback is None else [failures, tests, callback])
-    seconds = time.perf_counter() - begun
+    tests = SafetyTestCallback(every_steps=case.steps // TESTS, plan={"seed": seed, "share": None})
+    callback = KINDS[kind](tests)
+    begun = time.process_time()
+    model.learn(case.steps, [failures] if callback is None else [failures, tests, callback])
+    seconds = time.process_time() - begun
     found = evaluate(policy_from_sb3(model), env.task, 500, 5)
-    share = tests.history[-1]["share"] if tests.history else 0.0
     return Effect(
         unsafe=100 * found.unsafe_rate.value,
         goal=100 * found.goal_rate.value,
         shielded_unsafe=_shielded(model, env.task, callback),
         failing_episodes=failures.count,
-        tests_share=100 * share,
-        seconds=seconds,
+        tests_share=100 * (tests.history[-1]["share"] if tests.history else 0.0),
+        cpu_seconds=seconds,
     )
-
-
-def _reward(generator: Any) -> list[Reward]:
-    """Reaching the goal and failing, with shaping where the task has a potential."""
-    ends: list[Reward] = [GoalFailureReward(goal=10, failing=-10)]
-    if isinstance(generator, FlappyBird):
-        return ends
-    return [*ends, PotentialShaping(gamma=GAMMA, scale=0.1)]
-
-
-def _callback(kind: str, tests: SafetyTestCallback) -> BaseCallback | None:
-    makers: dict[str, Callable[[], BaseCallback | None]] = {
-        "plain": lambda: None,
-        "faults as masks": lambda: ShieldCallback(mode="faults", tests=tests),
-        "the same, no lessons": lambda: ShieldCallback(mode="faults", tests=tests, lessons=0),
-        "decider shield": lambda: ShieldCallback(mode="decider", tests=tests),
-        "penalties": lambda: FeedbackCallback(penalty=5.0, tests=tests),
-    }
-    return makers[kind]()
 
 
 def _shielded(model: MaskablePPO, task: Task, callback: BaseCallback | None) -> float:
@@ -110,29 +131,61 @@ def _shielded(model: MaskablePPO, task: Task, callback: BaseCallback | None) -> 
     return 100 * evaluate(guarded, task, 500, 1).unsafe_rate.value
 
 
-def table(tasks: Sequence[str], steps: int, seeds: int) -> Iterator[str]:
-    """Lines of the table, as they are ready."""
-    names = [field.name.replace("_", " ") for field in fields(Effect)]
-    yield f"| task | training | {' | '.join(names)} |"
-    yield "| --- | --- " + "| ---: " * len(names) + "|"
-    for name in tasks:
+def _done(path: Path) -> dict[tuple[str, str, int], dict[str, float]]:
+    """What is in the file; a line that a kill cut short does not count."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    rows = [json.loads(line) for line in lines if line.endswith("\n")]
+    return {(row["task"], row["training"], row["seed"]): row for row in rows}
+
+
+def train_all(path: Path, tasks: Sequence[str], kinds: Sequence[str], seeds: Sequence[int]) -> None:
+    """Whatever is not in the file yet."""
+    for seed in seeds:
+        for name in tasks:
+            for kind in kinds:
+                if (name, kind, seed) in _done(path):
+                    continue
+                effect = run(CASES[name], kind, seed)
+                row = {"task": name, "training": kind, "seed": seed, **asdict(effect)}
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+
+
+def table(path: Path) -> Iterator[str]:
+    """Means over seeds of what is in the file."""
+    names = [field.name for field in fields(Effect)]
+    heads = [name.replace("_", " ") for name in names]
+    yield f"| task | training | seeds | {' | '.join(heads)} |"
+    yield "| --- | --- | ---: " + "| ---: " * len(names) + "|"
+    done = _done(path)
+    for task in CASES:
         for kind in KINDS:
-            effects = [run(TASKS[name], kind, seed, steps) for seed in range(seeds)]
-            means = [np.mean([getattr(e, field.name) for e in effects]) for field in fields(Effect)]
+            rows = [row for key, row in done.items() if key[:2] == (task, kind)]
+            if not rows:
+                continue
+            means = [np.mean([row[name] for row in rows]) for name in names]
             cells = " | ".join("" if np.isnan(mean) else f"{mean:.1f}" for mean in means)
-            yield f"| {name} | {kind} | {cells} |"
+            yield f"| {task} | {kind} | {len(rows)} | {cells} |"
 
 
 def main() -> None:
-    """Print the table."""
+    """Train what is missing and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=12_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--task", action="append", choices=TASKS)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seed", type=int, action="append", help="default 11, 12 and 13")
+    parser.add_argument("--task", action="append", choices=CASES)
+    parser.add_argument("--training", action="append", choices=KINDS)
+    parser.add_argument("--table", action="store_true", help="only print the table")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    for line in table(options.task or list(TASKS), options.steps, options.seeds):
-        print(line, flush=True)
+    if not options.table:
+        train_all(
+            options.file,
+            options.task or list(CASES),
+            options.training or list(KINDS),
+            options.seed or (11, 12, 13),
+        )
+    print("\n".join(table(options.file)))
 
 
 if __name__ == "__main__":

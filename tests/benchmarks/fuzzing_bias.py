@@ -1,20 +1,24 @@
 """Does bias pay? Unsafe runs found by each way of fuzzing, as in [J] Fig. 2.
 
-Run from the checkout: ``python -m tests.benchmarks.fuzzing_bias``. Policies take safe actions
-but for a part of the states, so that failing is possible and rare.
+Run from the checkout: ``python -m tests.benchmarks.fuzzing_bias``; with ``--keep FILE`` it goes
+on where it was. Policies take safe actions but for a part of the states, the smallest of
+`PARTS` that makes uniform runs fail at all, so that failing is possible and rare.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+from safetest_gym.deciders import Budget
+from safetest_gym.envs.options import open_task
+from safetest_gym.envs.tasks import make_generator
 from safetest_gym.fuzzing import End, FuzzBudget, Fuzzer
-from safetest_gym.task import load_task
-from tests.benchmarks.harness import SHARED, Facts, Report, Runner, main, stopwatch
+from safetest_gym.task import Task
+from tests.benchmarks.harness import Facts, Report, Runner, main, stopwatch
 from tests.oracles.careful_policy import CarefulPolicy
 
-PLANNING = SHARED / "models" / "planning"
 WAYS: tuple[tuple[Any, float], ...] = (
     ("uniform", 1),
     ("greedy", 1),
@@ -22,63 +26,91 @@ WAYS: tuple[tuple[Any, float], ...] = (
     ("greedy", math.inf),
     ("weighted", math.inf),
 )
-MODELS = {
-    "beluga_3_2": 30,
-    "blocksworld_4_3_bound2": 3,
-    "blocksworld_4_3_nocost": 3,
-    "mars_mini": 3,
-    "one_way_line_15_10_icy_park": 30,
-    "one_way_line_5_10_nod_nop": 30,
-    "one_way_line_5_10_nod_p": 30,
-    "transport_4_5": 3,
-    "two_way_line_4_10_nod_nop": 30,
-    "two_way_line_4_10_nod_p": 30,
+TASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Beluga": ("Beluga", {}),
+    "Blocksworld": ("Blocksworld", {"blocks": 4, "table_limit": 3}),
+    "FlappyBird": ("FlappyBird", {}),
+    "NPuzzle": ("NPuzzle", {}),
+    "OneWayLine icy": ("OneWayLine", {"packages": 5, "variant": "icy"}),
+    "OneWayLine icy_park": ("OneWayLine", {"packages": 5, "variant": "icy_park"}),
+    "Rovers": ("Rovers", {}),
+    "RoversMars": ("RoversMars", {}),
+    "RoversMarsMini": ("RoversMarsMini", {}),
+    "RoversMarsMiniCap": ("RoversMarsMiniCap", {}),
+    "TwoWayLine icy": ("TwoWayLine", {"packages": 5, "variant": "icy"}),
+    "TwoWayLine icy_park": ("TwoWayLine", {"packages": 5, "variant": "icy_park"}),
 }
-"""Non-deterministic models, and of how many states one is careless."""
+"""Every bundled task with chance; OuterLoop and LayeredFamily always, and never, fail."""
+
+PARTS = (100, 30, 10, 3)
+"""A policy is careless in one of so many states."""
 
 RUNS = 500
+LEAST = 5
+"""Uniform runs that must fail before a part is taken."""
+
+CAP_SECONDS = 1_800.0
+
+DECIDED = 1_000_000
+"""States a policy's decider may know; where it does not, it is careless too."""
 
 
-def compare(*, model: str, holes: int, seed: int) -> Facts:
+def _open(name: str) -> Task:
+    generator, parameters = TASKS[name]
+    task, _ = open_task(make_generator(generator, parameters), {})
+    return task
+
+
+def compare(*, bundled: str, seed: int) -> Facts:
     """Unsafe runs and CPU seconds of every way, with one policy."""
-    task = load_task(PLANNING / f"{model}.jani", PLANNING / f"{model}.props.jani")
+    task = _open(bundled)
     facts: Facts = {}
-    for strategy, lookahead in WAYS:
-        policy = CarefulPolicy.of(task, seed, holes)
-        fuzzer = Fuzzer(
-            task,
-            policy,
-            strategy=strategy,
-            lookahead=lookahead,
-            max_steps=200,
-            budget=FuzzBudget(search=3_000),
-            seed=1,
-        )
-        with stopwatch() as watch:
-            unsafe = fuzzer.run(RUNS).count(End.FAILING)
-        facts[f"{strategy} {lookahead}"] = [unsafe, round(watch.seconds, 3)]
+    for part in PARTS:
+        facts = {"part": part, "uniform 1": _count(task, seed, part, "uniform", 1)}
+        if facts["uniform 1"][0] >= LEAST:
+            break
+    for strategy, lookahead in WAYS[1:]:
+        facts[f"{strategy} {lookahead}"] = _count(task, seed, part, strategy, lookahead)
     return facts
 
 
+def _count(task: Task, seed: int, part: int, strategy: Any, lookahead: float) -> list[float]:
+    policy = CarefulPolicy.of(task, seed, part, Budget(states=DECIDED))
+    fuzzer = Fuzzer(
+        task,
+        policy,
+        strategy=strategy,
+        lookahead=lookahead,
+        max_steps=100,
+        budget=FuzzBudget(search=3_000),
+        seed=1,
+    )
+    with stopwatch() as watch:
+        unsafe = fuzzer.run(RUNS).count(End.FAILING)
+    return [unsafe, round(watch.seconds, 2)]
+
+
 def plan(runner: Runner, parts: frozenset[str]) -> Report:
-    """One row per model and seed."""
+    """One row per task and seed."""
+    runner = replace(runner, cap_seconds=CAP_SECONDS)
     report = Report(f"unsafe runs of {RUNS}: uniform, then biased")
-    for model, holes in MODELS.items():
-        if parts and model not in parts:
+    for name in TASKS:
+        if parts and name not in parts:
             continue
         for seed in range(2):
-            facts = runner.run("compare", model=model, holes=holes, seed=seed)
+            facts = runner.run("compare", bundled=name, seed=seed)
             if facts is None:
+                report.add(f"{name}, seed {seed}", f"not done in {runner.cap_seconds:g} s")
                 continue
-            counts = {way: unsafe for way, (unsafe, _) in facts.items()}
+            counts = {key: found[0] for key, found in facts.items() if key != "part"}
             uniform = counts.pop("uniform 1")
             unlimited = min(count for way, count in counts.items() if way.endswith("inf"))
             shown = ", ".join(f"{way} {count}" for way, count in counts.items())
             ratio = 1.0 if unlimited == uniform else unlimited / max(1, uniform)
             report.add(
-                f"{model}, seed {seed}", f"uniform {uniform}; {shown}", ratio=ratio, target=1.0
+                f"{name}, seed {seed}", f"uniform {uniform}; {shown}", ratio=ratio, target=1.0
             )
-            report.facts[f"{model} {seed}"] = facts
+            report.facts[f"{name} {seed}"] = facts
     return report
 
 

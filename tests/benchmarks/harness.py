@@ -67,15 +67,37 @@ def peak_megabytes() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Starts the works of one benchmark module, one process each."""
+    """Starts the works of one benchmark module, one process each.
+
+    Attributes:
+        kept: JSON Lines of what works returned; those that are there are not done again.
+    """
 
     module: str
     cap_seconds: float = 300.0
+    kept: Path | None = None
 
     def run(
         self, name: str, *, environment: Mapping[str, str] | None = None, **options: Any
     ) -> Facts | None:
         """Return what the work returned, or None when it did not end within the cap."""
+        if self.kept is None:
+            return self._run(name, environment, options)
+        key = {"work": name, "environment": dict(environment or {}), "options": options}
+        lines = self.kept.read_text("utf-8").splitlines() if self.kept.exists() else []
+        for entry in map(json.loads, lines):
+            if entry["key"] == key:
+                found: Facts = entry["facts"]
+                return found
+        facts = self._run(name, environment, options)
+        if facts is not None:
+            with self.kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "facts": facts}) + "\n")
+        return facts
+
+    def _run(
+        self, name: str, environment: Mapping[str, str] | None, options: dict[str, Any]
+    ) -> Facts | None:
         command = [sys.executable, "-m", self.module, "--work", name, json.dumps(options)]
         try:
             done = subprocess.run(
@@ -150,18 +172,25 @@ def main(
 ) -> None:
     """Run one work in this process (``--work NAME OPTIONS``), or the plan.
 
-    Other arguments: names of the plan's parts to run (default all), and ``--out FILE``.
+    Other arguments: names of the plan's parts to run (default all), ``--out FILE`` for the
+    report as JSON, ``--keep FILE`` to go on where a run with the same file was ended.
     """
     arguments = sys.argv[1:]
     if arguments[:1] == ["--work"]:
         print(json.dumps(works[arguments[1]](**json.loads(arguments[2]))))
         return
-    out: Path | None = None
-    if "--out" in arguments:
-        place = arguments.index("--out")
-        out = Path(arguments[place + 1])
-        del arguments[place : place + 2]
-    report = plan(Runner(module), frozenset(arguments))
+    out, kept = _take(arguments, "--out"), _take(arguments, "--keep")
+    report = plan(Runner(module, kept=kept), frozenset(arguments))
     report.show()
     if out is not None:
         report.write(out)
+
+
+def _take(arguments: list[str], name: str) -> Path | None:
+    """Remove an option with its file from the arguments."""
+    if name not in arguments:
+        return None
+    place = arguments.index(name)
+    file = Path(arguments[place + 1])
+    del arguments[place : place + 2]
+    return file

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecNormalize
@@ -88,9 +90,57 @@ def test_episodes_begin_in_states_shortly_before_failures(kind: Any, plan: Plan)
     assert faults & {state.tobytes() for state in feedback.pool}
 
 
+def test_a_batch_of_environments_begins_there_too(plan: Plan) -> None:
+    feedback = FeedbackCallback(tests={"every_steps": 32, "plan": plan}, start_share=0.5)
+    begun: list[tuple[str, bool]] = []
+
+    class Watch(BaseCallback):
+        def _on_step(self) -> bool:
+            states = self.training_env.get_attr("state")
+            pool = {state.tobytes() for state in feedback.pool}
+            for info, state in zip(self.locals["infos"], states, strict=True):
+                if "start_source" in info:
+                    begun.append((info["start_source"], state.tobytes() in pool))
+            return True
+
+    make_model("PPO").learn(600, [feedback, Watch()])
+    # What an ended episode says of itself is where the one before it had begun.
+    sources = [source for source, _ in begun]
+    assert set(sources) == {"pool", "task"}
+    share = sources.count("pool") / len(sources)
+    assert 0.2 < share < 0.8
+    assert sum(inside for _, inside in begun) >= sources.count("pool") - 2
+
+
+@pytest.mark.parametrize("algorithm", ["PPO", "A2C", "MaskablePPO"])
+def test_lessons_teach_learners_without_masks_too(algorithm: str, plan: Plan) -> None:
+    def chance(lessons: int) -> float:
+        feedback = FeedbackCallback(
+            tests={"every_steps": 32, "plan": plan}, lessons=lessons, penalty=0.01
+        )
+        model: Any = make_model(algorithm)
+        model.learn(200, feedback)
+        faults = feedback.tests.faults[:20]
+        states = torch.as_tensor(np.array([fault.state for fault in faults]), dtype=torch.float32)
+        chances = model.policy.get_distribution(states).distribution.probs
+        actions = [fault.action for fault in faults]
+        return float(chances[torch.arange(len(faults)), actions].mean().detach())
+
+    assert chance(30) < 0.2 < chance(0)
+
+
+def test_resumed_training_begins_with_the_old_faults(plan: Plan, tmp_path: Path) -> None:
+    tests = {"every_steps": 32, "plan": plan, "folder": str(tmp_path), "resume": True}
+    make_model("PPO").learn(64, first := FeedbackCallback(tests=tests, start_share=0.5))
+    second = FeedbackCallback(tests={**tests, "every_steps": 10_000}, start_share=0.5)
+    make_model("PPO").learn(16, second)
+    known = {fault.state.tobytes() for fault in first.tests.faults}
+    assert {state.tobytes() for state in second.pool} == known
+
+
 def test_the_pool_is_bounded_and_keeps_the_newest(plan: Plan) -> None:
     tests = {"every_steps": 32, "plan": plan}
-    feedback = FeedbackCallback(tests=tests, start_share=0.5, pool_size=5)
+    feedback = FeedbackCallback(tests=tests, start_share=0.5, pool_size=5, lessons=0)
     make_model("PPO", _starting_env()).learn(96, feedback)
     assert len(feedback.pool) == 5
     assert feedback.tests.latest is not None
@@ -122,12 +172,13 @@ def test_one_test_can_serve_several_followers(plan: Plan) -> None:
 
 def test_what_cannot_work_is_refused_with_what_to_do(plan: Plan) -> None:
     tests = {"plan": plan}
+    env = make_env("DummyVecEnv")
     with pytest.raises(ConfigError, match="PriorityStarts"):
-        make_model("PPO").learn(16, FeedbackCallback(tests=tests, start_share=0.5))
+        make_model("PPO", env).learn(16, FeedbackCallback(tests=tests, start_share=0.5))
     with pytest.raises(ConfigError, match="no replay buffer"):
         make_model("PPO").learn(16, FeedbackCallback(tests=tests, transitions=1))
     with pytest.raises(ConfigError, match="give a penalty"):
-        FeedbackCallback(tests=tests)
+        FeedbackCallback(tests=tests, penalty=0, lessons=0)
     with pytest.raises(ConfigError, match="not be negative"):
         FeedbackCallback(tests=tests, penalty=-1)
 

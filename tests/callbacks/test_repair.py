@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from safetest_gym.callbacks.last_layer import LastLayer
+from safetest_gym.callbacks.network import LearnerNetwork
 from safetest_gym.callbacks.repair import RepairCallback
 from safetest_gym.callbacks.safety_test import SafetyTestCallback
-from safetest_gym.policies import policy_from_sb3
+from safetest_gym.errors import ConfigError
+from safetest_gym.policies import load_policy, policy_from_sb3
+from safetest_gym.repair.problem import RepairError
 from safetest_gym.repair.repair import fixed_faults, repair
 from safetest_gym.repair.requests import FaultSet
 from tests.callbacks.conftest import make_model
@@ -26,6 +29,11 @@ def _trained(algorithm: str, plan: Plan) -> tuple[Any, SafetyTestCallback]:
     return model, tests
 
 
+def _moments(model: Any) -> list[torch.Tensor]:
+    held = model.policy.optimizer.state.values()
+    return [value.clone() for entry in held for value in entry.values() if torch.is_tensor(value)]
+
+
 @pytest.mark.parametrize("algorithm", ALL)
 def test_a_repaired_layer_is_in_place_and_decides_through_torch(algorithm: str, plan: Plan) -> None:
     model, tests = _trained(algorithm, plan)
@@ -33,7 +41,7 @@ def test_a_repaired_layer_is_in_place_and_decides_through_torch(algorithm: str, 
     wanted = FaultSet.of(tests.task, tests.faults)
     after, _ = repair(before, wanted, method="last-layer")
     parameters = {name: id(value) for name, value in model.policy.named_parameters()}
-    LastLayer(model).change(before, after)
+    LearnerNetwork(model).change(before, after)
     assert {name: id(value) for name, value in model.policy.named_parameters()} == parameters
     assert fixed_faults(policy_from_sb3(model).bind(tests.task), wanted, "strong").all()
     model.learn(32, reset_num_timesteps=False)
@@ -47,7 +55,7 @@ def test_moments_of_changed_entries_start_anew_and_others_stay(plan: Plan) -> No
     old = weight.detach().clone()
     moments = model.policy.optimizer.state[weight]["exp_avg"]
     kept = moments.clone()
-    LastLayer(model).change(before, after)
+    LearnerNetwork(model).change(before, after)
     changed = old != weight
     assert (moments[changed] == 0).all()
     assert torch.equal(moments[~changed], kept[~changed])
@@ -57,8 +65,65 @@ def test_target_networks_get_the_repaired_layer(plan: Plan) -> None:
     model, tests = _trained("DQN", plan)
     before: Any = policy_from_sb3(model).bind(tests.task)
     after, _ = repair(before, FaultSet.of(tests.task, tests.faults), method="last-layer")
-    LastLayer(model).change(before, after)
+    LearnerNetwork(model).change(before, after)
     assert torch.equal(model.q_net.q_net[-1].weight, model.q_net_target.q_net[-1].weight)
+
+
+@pytest.mark.parametrize("algorithm", ["PPO", "QRDQN"])
+def test_all_layers_can_be_changed_in_place(algorithm: str, plan: Plan) -> None:
+    model, tests = _trained(algorithm, plan)
+    before: Any = policy_from_sb3(model).bind(tests.task)
+    wanted = FaultSet.of(tests.task, tests.faults)
+    after, report = repair(before, wanted, method="finetune", time_limit=5)
+    assert (after.layers[0].weight != before.layers[0].weight).any()
+    LearnerNetwork(model).change(before, after)
+    real = policy_from_sb3(model).bind(tests.task)
+    assert fixed_faults(real, wanted, "strong")[report.fixed].all()
+
+
+def test_where_the_last_layer_is_not_enough_all_layers_are_repaired(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stuck(*_: Any) -> Any:
+        raise RepairError("faults conflict", faults=np.array([0]))
+
+    monkeypatch.setattr("safetest_gym.repair.last_layer.repair_last_layer", stuck)
+    callback = RepairCallback(
+        tests={"every_steps": 32, "plan": plan},
+        every_steps=32,
+        goal_tolerance=1.0,
+        options={"time_limit": 1.0},
+    )
+    make_model("MaskablePPO").learn(96, callback)
+    tried = [record for record in callback.history if "last_layer" in record]
+    assert tried
+    assert not any(record["last_layer"] for record in tried)
+
+
+def test_an_ensemble_is_distilled_and_repaired_beside_the_network(
+    plan: Plan, tmp_path: Path
+) -> None:
+    plain = make_model("MaskablePPO").learn(128)
+    tests = {"every_steps": 32, "plan": plan, "folder": tmp_path}
+    callback = RepairCallback(
+        tests=tests, every_steps=32, trees=3, goal_tolerance=1.0, options={"method": "last-layer"}
+    )
+    callback._is_better = lambda *_: False  # type: ignore[method-assign]  # the network stays
+    repaired = make_model("MaskablePPO").learn(128, callback)
+    assert any(record.get("trees_left") == 0 for record in callback.history)
+    kept: Any = load_policy(tmp_path / "repaired_trees.json", callback.tests.task)
+    assert callback.ensemble is not None
+    states = np.array([fault.state for fault in callback.tests.faults])
+    applicable = callback.tests.task.applicable_many(states)
+    mine = callback.ensemble.actions(states, applicable)
+    assert (kept.actions(states, applicable) == mine).all()
+    pairs = zip(plain.policy.parameters(), repaired.policy.parameters(), strict=True)
+    assert all(torch.equal(first, second) for first, second in pairs)
+
+
+def test_unknown_options_of_a_repair_are_refused() -> None:
+    with pytest.raises(ConfigError, match="has no time;"):
+        RepairCallback(options={"time": 3})
 
 
 def test_rolling_back_restores_every_bit(plan: Plan) -> None:
@@ -66,10 +131,13 @@ def test_rolling_back_restores_every_bit(plan: Plan) -> None:
     before: Any = policy_from_sb3(model).bind(tests.task)
     after, _ = repair(before, FaultSet.of(tests.task, tests.faults), method="last-layer")
     old = {name: value.clone() for name, value in model.policy.state_dict().items()}
-    layer = LastLayer(model)
+    moments = _moments(model)
+    layer = LearnerNetwork(model)
     layer.change(before, after)
     assert any(not torch.equal(v, old[n]) for n, v in model.policy.state_dict().items())
+    assert any(not torch.equal(*pair) for pair in zip(moments, _moments(model), strict=True))
     layer.roll_back()
+    assert all(torch.equal(*pair) for pair in zip(moments, _moments(model), strict=True))
     assert all(torch.equal(v, old[n]) for n, v in model.policy.state_dict().items())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,28 @@ def test_a_finished_run_says_so_and_needs_no_checkpoint(tmp_path: Path) -> None:
     folder.finish({"steps": 10})
     assert folder.summary() == {"steps": 10}
     assert folder.checkpoint() is None
+
+
+def test_a_locked_folder_is_refused_until_it_is_free(tmp_path: Path) -> None:
+    first, second = RunFolder(tmp_path), RunFolder(tmp_path)
+    with first.locked(), pytest.raises(ConfigError, match="another run is at work"):
+        second.locked().__enter__()
+    with second.locked():
+        second.claim({"steps": 10})
+
+
+def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from safetest_gym.callbacks.run_folder import RunFolder\n"
+        "with RunFolder(Path(sys.argv[1])).locked(): print('locked', flush=True); time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(ConfigError, match="another run is at work"):
+            RunFolder(tmp_path).locked().__enter__()
+        process.kill()
+    with RunFolder(tmp_path).locked():
+        pass

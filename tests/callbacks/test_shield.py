@@ -154,6 +154,14 @@ def test_an_extra_shield_of_another_model_is_refused(plan: Plan) -> None:
         )
 
 
+@pytest.mark.parametrize("kind", ["DummyVecEnv", "SB3VecEnv"])
+def test_environments_refuse_a_shield_of_another_model(kind: str) -> None:
+    other = SB3VecEnv(OneWayLine(packages=1, locations=6), 1).task
+    env = make_env(kind)
+    with pytest.raises(ShieldError, match="make the shield from this task"):
+        env.env_method("set_shield", FaultShield(other))
+
+
 @pytest.mark.parametrize("algorithm", ["PPO", "DQN"])
 def test_an_algorithm_without_masks_is_refused_with_what_to_do(algorithm: str, plan: Plan) -> None:
     with pytest.raises(ConfigError, match="does not use action masks"):

@@ -11,18 +11,29 @@ import numpy as np
 import pytest
 
 from safetest_gym.errors import ConfigError
-from safetest_gym.policies import Evaluation, EvaluationConfig, evaluate, load_policy, save_policy
+from safetest_gym.policies import (
+    Evaluation,
+    EvaluationConfig,
+    MlpPolicy,
+    evaluate,
+    load_policy,
+    save_policy,
+)
 from safetest_gym.task import Task
 
 pytest.importorskip("stable_baselines3")
 
 import torch
 
-from safetest_gym.callbacks.presets import PRESETS
+from safetest_gym.callbacks.presets import PRESETS, preset_for
 from safetest_gym.callbacks.training import TrainConfig, train
 from safetest_gym.envs.options import open_task
+from safetest_gym.envs.sb3_vec_env import SB3VecEnv
 from safetest_gym.envs.tasks import TASKS
+from safetest_gym.envs.tasks.follow_car import FollowCar
+from safetest_gym.envs.tasks.n_puzzle import NPuzzle
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
+from safetest_gym.envs.tasks.transport import Transport
 
 ALGOS = ("maskable-ppo", "maskable-dqn", "ppo", "dqn")
 
@@ -199,3 +210,39 @@ def test_bad_options_are_named(
 
 def test_every_bundled_task_but_the_families_has_a_preset() -> None:
     assert set(TASKS) - set(PRESETS) == {"LayeredFamily", "OuterLoop"}
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [Transport(packages=2, locations=3), NPuzzle(width=2, height=2), FollowCar(timestep=0.1)],
+)
+def test_a_preset_trains_other_sizes_than_the_default(generator: Any, tmp_path: Path) -> None:
+    task = open_task(generator, {})[0]
+    preset = preset_for(task, generator)
+    env = preset.arguments(generator)
+    config = _config(steps=300, env=env, grids=preset.grids)
+    summary = train(task, config, tmp_path)
+    assert isinstance(load_policy(summary["model"], task), MlpPolicy)
+
+
+def test_transport_s_preset_rewards_deliveries_and_not_an_overloaded_bridge() -> None:
+    transport = Transport(packages=3, locations=3)
+    task = open_task(transport, {})[0]
+    env = SB3VecEnv(task, 1, **PRESETS["Transport"].arguments(transport))
+    forward, drop = task.actions.index("drive_forward"), task.actions.index("drop_truck_0")
+    rewards = {}
+    for loaded in (1, 2):
+        start = {f"location_load_{i}": 0 for i in range(3)} | {
+            "location_load_1": 3 - loaded,
+            "truck_0": 1,
+            "truck_load_0": loaded,
+            "last_capacity_diff": 0,
+        }
+        env.set_options({"state": start})
+        env.reset()
+        rewards[loaded] = float(env.step(np.array([forward]))[1][0])
+    assert rewards[1] > 0 > rewards[2]
+    env.set_options({"state": {**start, "truck_load_0": 1, "location_load_1": 2}})
+    env.reset()
+    env.step(np.array([forward]))
+    assert env.step(np.array([drop]))[1][0] > 0

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from safetest_gym.cli.app import app
-from safetest_gym.faults import FaultStore
+from safetest_gym.faults import FaultStore, read_csv, read_jsonl
 from safetest_gym.policies import Interface, Layer, MlpPolicy, save_policy
 from safetest_gym.task import Task, load_task
 
@@ -40,10 +40,10 @@ def write_network(task: Task, path: Path, seed: int = 0) -> str:
 
 @pytest.fixture
 def ferry(data: Path, tmp_path: Path) -> list[str]:
-    """Arguments for a small task with a random network."""
+    """Arguments for a small task with a random network that fails."""
     model, properties = data / "ferry.jani", data / "ferry.props.jani"
     task = load_task(model, properties)
-    policy = write_network(task, tmp_path / "p.nnet")
+    policy = write_network(task, tmp_path / "p.nnet", seed=6)
     return [str(model), "--properties", str(properties), "--policy", policy]
 
 
@@ -79,7 +79,19 @@ def test_faults_prints_each_fault_once_and_a_summary(ferry: list[str]) -> None:
     text = run("faults", *ferry, "--runs", "100")
     found = as_json("faults", *ferry, "--runs", "100")
     words = [line for line in text.splitlines() if " can lead to " in line]
-    assert len(words) == found["faults"] == len(found["found"])
+    assert len(words) == found["faults"] == len(found["found"]) > 0
+
+
+def test_faults_writes_what_it_found(ferry: list[str], tmp_path: Path) -> None:
+    task = load_task(ferry[0], ferry[2])
+    found = as_json("faults", *ferry, "--runs", "100", "-o", str(tmp_path / "f.jsonl"))
+    assert len(read_jsonl(tmp_path / "f.jsonl", task)) == found["faults"] > 0
+    run("faults", *ferry, "--runs", "100", "-o", str(tmp_path / "f.csv"))
+    assert len(read_csv(tmp_path / "f.csv", task)) == found["faults"]
+    run("faults", *ferry, "--runs", "100", "-o", str(tmp_path / "f.json"))
+    starts = load_task(ferry[0], ferry[2], start=tmp_path / "f.json").initial
+    assert starts.count() == len({json.dumps(fault["state"]) for fault in found["found"]})
+    run("faults", *ferry, "-o", "f.txt", code=2)
 
 
 def test_test_puts_everything_together(ferry: list[str]) -> None:
@@ -106,6 +118,11 @@ def test_bugs_asks_an_oracle_about_a_pool(ferry: list[str], oracle: str, objecti
     assert found["bugs"] == len(found["found"])
 
 
+@pytest.mark.parametrize("operator", ["backward", "perturb", "perturb-reached"])
+def test_bugs_can_take_other_ways_to_test_states(ferry: list[str], operator: str) -> None:
+    assert as_json("bugs", *ferry, "--operator", operator, "--pool", "15")["test_states"] <= 15
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -124,6 +141,14 @@ def test_a_missing_policy_is_named(data: Path) -> None:
     result = CliRunner().invoke(app, ["fuzz", str(data / "ferry.jani"), "--policy", "no.nnet"])
     assert result.exit_code == 2
     assert "no.nnet" in result.stderr
+
+
+def test_conditions_can_be_given_instead_of_the_property_s(data: Path, tmp_path: Path) -> None:
+    model = str(data / "glider.jani")
+    policy = write_network(load_task(model, failure="height <= 0"), tmp_path / "p.nnet")
+    given = ["fuzz", model, "--policy", policy, "--runs", "20"]
+    assert as_json(*given, "--failure", "height < 1e9")["failing"] == 20
+    assert as_json(*given, "--failure", "height > 1e9", "--goal", "height < 1e9")["goal"] == 20
 
 
 def test_check_ends_with_1_when_something_was_found(shared: Path, tmp_path: Path) -> None:
@@ -145,7 +170,8 @@ def test_the_same_seed_gives_the_same_faults_with_any_number_of_processes(
     shared: Path, tmp_path: Path
 ) -> None:
     arguments = ["faults", *line(shared, tmp_path), "--runs", "600", "--seed", "3"]
-    found = [as_json(*arguments, "--processes", n) for n in ("1", "2", "4")]
+    found = [as_json(*arguments)]
+    found += [as_json(*arguments, "--executor", "processes", "--workers", n) for n in ("2", "4")]
     assert found[0]["found"] == found[1]["found"] == found[2]["found"]
     assert len(found[0]["found"]) > 10
 
@@ -160,9 +186,12 @@ def test_a_command_that_was_done_before_is_answered_from_the_store(
     assert first["analysis_seconds"] == again["analysis_seconds"]
 
 
-def kill_after(command: list[str], seconds: float, output: Path) -> None:
+def kill_after(command: list[str], seconds: float, output: Path, *, talking: bool) -> None:
+    """Kill a command so long after its start, or after its first words."""
     with output.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
+        while talking and process.poll() is None and not output.stat().st_size:
+            time.sleep(0.02)
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -176,7 +205,7 @@ def test_a_kill_loses_no_fault_that_was_printed_and_the_command_resumes(
     kills = int(os.environ.get("SAFETEST_KILLS", "10"))
     arguments = line(shared, tmp_path)
     task = load_task(arguments[0], arguments[2])
-    runs = ["--runs", "4000"]
+    runs = ["--runs", "20000"]
     whole = as_json("faults", *arguments, *runs)
     path, output = tmp_path / "s.db", tmp_path / "out.txt"
     start = "from safetest_gym.cli.app import main; main()"
@@ -184,7 +213,8 @@ def test_a_kill_loses_no_fault_that_was_printed_and_the_command_resumes(
     command = [sys.executable, "-c", start, "faults", *stored]
     rng = np.random.default_rng(0)
     for _ in range(kills):
-        kill_after(command, float(rng.uniform(1.0, 4.0)), output)
+        talking = bool(rng.random() < 0.7)
+        kill_after(command, float(rng.uniform(0.0, 2.0)), output, talking=talking)
         printed = output.read_text().splitlines()
         lines = [text for text in printed[:-1] if " can lead to " in text]
         with FaultStore(path) as store:
@@ -196,24 +226,43 @@ def test_a_kill_loses_no_fault_that_was_printed_and_the_command_resumes(
     assert as_json("faults", *stored)["found"] == whole["found"]
 
 
+PARTS = {
+    "bouncing_ball": {
+        "failure": "bouncing_ball.safe.jani",
+        "goal": "bouncing_ball.objective.jani",
+        "start": "bouncing_ball.start.jani",
+    },
+    "linetrack": {
+        "failure": "linetrack.safe.jani",
+        "goal": "linetrack.goal.jani",
+        "start": "linetrack.start.jani",
+    },
+}
+"""Models without a file of properties."""
+
+
 @pytest.mark.slow
 def test_every_planning_model_goes_through_the_whole_test(shared: Path, tmp_path: Path) -> None:
-    tested = 0
-    for model in sorted((shared / PLANNING).glob("*.jani")):
-        properties = model.with_name(f"{model.stem}.props.jani")
-        parts = (".props", ".safe", ".start", ".goal", ".objective")
-        if any(part in model.name for part in parts) or model.stem in (
-            "objective",
-            "safe",
-            "start",
-        ):
-            continue
-        given = [str(properties)] if properties.exists() else []
-        task = load_task(model, *given)
+    folder, real = shared / PLANNING, 0
+    documents = {path: json.loads(path.read_text("utf-8-sig")) for path in folder.glob("*.jani")}
+    models = sorted(path for path, document in documents.items() if "automata" in document)
+    for model in models:
+        parts = {part: str(folder / name) for part, name in PARTS.get(model.stem, {}).items()}
+        given = [] if parts else [str(model.with_name(f"{model.stem}.props.jani"))]
+        task = load_task(
+            model,
+            *given,
+            failure=parts.get("failure"),
+            goal=parts.get("goal"),
+            start=parts.get("start"),
+        )
         policy = write_network(task, tmp_path / "p.nnet")
         options = ["--properties", *given] if given else []
-        short = ["--runs", "40", "--max-steps", "500", "--starts", "5"]
+        options += [text for part, name in parts.items() for text in (f"--{part}", name)]
+        short = ["--runs", "100", "--max-steps", "500", "--starts", "20"]
         found = as_json("test", str(model), *options, "--policy", policy, *short)
-        assert found["runs"] == 40
-        tested += 1
-    assert tested >= 20
+        assert found["runs"] == 100
+        assert found["unavoidable"] + found["unresolved"] <= found["unsafe_runs"]
+        real += task.dtype.kind == "f"
+    assert len(models) >= 20
+    assert real >= 5

@@ -14,8 +14,12 @@ import pytest
 
 from tests.cli.conftest import Run
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("stable_baselines3")
+
+import torch
+
+from safetest_gym.callbacks.run_folder import RunFolder
+from safetest_gym.cli.train import interrupts_between_steps
 
 LINE = ("OneWayLine", "--const", "packages=2", "locations=4")
 SMALL = ("--net", "8", "--envs", "4")
@@ -118,6 +122,35 @@ def test_an_interrupt_ends_with_130_and_says_how_to_go_on(tmp_path: Path) -> Non
     assert "Traceback" not in errors
 
 
+def test_an_interrupt_waits_for_the_end_of_the_step() -> None:
+    # In the middle of torch.save it would come out as a RuntimeError.
+    with interrupts_between_steps() as check:
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            check()
+
+
+def test_a_second_interrupt_waits_for_nothing() -> None:
+    with interrupts_between_steps():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_two_runs_in_one_folder_are_refused(run: Run, tmp_path: Path) -> None:
+    with RunFolder(tmp_path).locked():
+        ended = run("train", *LINE, *SMALL, "--steps", 200, "--out", tmp_path)
+    assert ended.code == 2
+    assert f"another run is at work in {tmp_path}" in ended.err
+
+
+def test_the_network_sees_variables_through_grids(run: Run, tmp_path: Path) -> None:
+    options = ("--grids", '{"truck_0": [0, 3]}', "--steps", 200, "--out", tmp_path)
+    assert run("train", *LINE, *SMALL, *options).code == 0
+    evaluated = ("--policy", tmp_path / "model.zip", "--starts", 5, "--json")
+    assert run("evaluate", *LINE, *evaluated).code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -132,6 +165,8 @@ def test_an_interrupt_ends_with_130_and_says_how_to_go_on(tmp_path: Path) -> Non
         (["OneWayLine", "--env", "[1]"], "--env"),
         (["OneWayLine", "--env", '{"step_limt": 1}'], "step_limit"),
         (["OneWayLine", "--learner", '{"momentum": 1}'], "momentum"),
+        (["OneWayLine", "--grids", '{"truck": [0, 1]}'], "truck_0"),
+        (["OneWayLine", "--grids", '{"truck_0": [1, 0]}'], "ascending"),
     ],
 )
 def test_bad_input_ends_with_2_and_is_named(

@@ -34,6 +34,7 @@ __all__ = [
     "agrees_with_brute_force",
     "bundled",
     "counting_task",
+    "layers",
     "proves_its_verdicts",
     "scores",
     "survives_errors",
@@ -58,6 +59,12 @@ def bundled(name: str) -> Task:
     generator = BUNDLED[name]
     failure = "layer < 0" if name == "layered" else None
     return load_task(generator.model(), {"properties": generator.properties()}, failure=failure)
+
+
+def layers(count: int) -> Task:
+    """The layered family with a given number of layers; its only start is safe."""
+    family = LayeredFamily(layers=count)
+    return load_task(family.model(), failure="layer < 0", start="layer = 0 and side = 0")
 
 
 def scores(task: Task) -> MlpPolicy:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from safetest_gym.deciders import Budget, CacheError, Verdict, make_decider
+from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.deciders.base import NOT_APPLICABLE
 from safetest_gym.envs.tasks.families import LayeredFamily
-from safetest_gym.errors import ConfigError, OutOfBoundsError
+from safetest_gym.errors import CacheError, ConfigError, OutOfBoundsError
 from safetest_gym.policies import CallablePolicy, Interface, TablePolicy
 from safetest_gym.task import Task, load_task
 from tests.oracles.fixpoint import safe_states

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from safetest_gym.deciders import Budget, CertificateError, Verdict, make_decider
+from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.deciders.certificate import Certificate, load_certificate
 from safetest_gym.deciders.checking import check_certificate
 from safetest_gym.envs.jani_env import JaniEnv
 from safetest_gym.envs.tasks.families import LayeredFamily
-from safetest_gym.errors import LimitError
+from safetest_gym.errors import CertificateError, LimitError
 from safetest_gym.policies import Interface, TablePolicy
 from safetest_gym.task import Task, load_task
 from tests.oracles.hashed_systems import hashed_task, states_of

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.deciders.otf import OtfDecider
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies import Interface, MlpPolicy, TablePolicy
 from safetest_gym.task import Task
@@ -84,6 +85,14 @@ def test_a_hundred_thousand_random_systems_agree_with_the_fixpoint() -> None:
             for state, verdict in zip(states, truth.tolist(), strict=True):
                 decider.clear()
                 assert decider.decide(state) == verdict
+
+
+def test_settled_states_keep_no_dependants() -> None:
+    decider = OtfDecider(hashed_task())
+    for state in states_of(range(300)):
+        decider.decide(state)
+        settled = decider.verdict[: decider.space.known] != Verdict.UNKNOWN
+        assert (decider._head[: decider.space.known][settled] == -1).all()
 
 
 def _table_policy(

@@ -82,8 +82,8 @@ def test_bundled_tasks_are_decided_as_by_otf(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["one_way_line", "two_way_line"])
-def test_lines_are_decided_as_by_otf(name: str) -> None:
+@pytest.mark.parametrize("name", ["one_way_line", "two_way_line", "beluga"])
+def test_larger_tasks_are_decided_as_by_otf(name: str) -> None:
     task = agreement.bundled(name)
     states = task.initial.sample(40, np.random.default_rng(0))
     truth = make_decider("otf", task).decide_many(states)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.deciders import make_decider
+from safetest_gym.deciders import Budget, make_decider
 from safetest_gym.deciders.base import Decider
 from safetest_gym.policies import Interface, RandomPolicy
 from safetest_gym.task import Task
@@ -26,9 +26,11 @@ class CarefulPolicy:
     holes: int
 
     @classmethod
-    def of(cls, task: Task, seed: int, holes: int = 30) -> CarefulPolicy:
+    def of(
+        cls, task: Task, seed: int, holes: int = 30, budget: Budget | None = None
+    ) -> CarefulPolicy:
         inner = RandomPolicy(Interface.of(task), seed)
-        return cls(task, inner, make_decider("otf", task), holes)
+        return cls(task, inner, make_decider("otf", task, budget=budget), holes)
 
     @property
     def interface(self) -> Interface:

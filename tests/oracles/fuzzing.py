@@ -85,6 +85,18 @@ class SlowFuzzing:
         total = sum(weights.values())
         return {s: weight / total for s, weight in weights.items()}
 
+    def way_out(self, state: State, lookahead: float) -> set[State]:
+        """The failing states of the first layer that has any: where a run that goes round goes."""
+        seen, layer, depth = {state}, {state}, 0
+        while layer and depth < lookahead:
+            layer = {t for s in layer for t in self.outcomes(s)} - seen
+            seen |= layer
+            depth += 1
+            bad = {s for s in layer if self.failing(s)}
+            if bad:
+                return bad
+        return set()
+
     def reachable(self, state: State) -> set[State]:
         """All states the policy may come to, ``state`` included."""
         seen, todo = {state}, [state]

@@ -16,6 +16,7 @@ from safetest_gym.policies import (
     TreeEnsemblePolicy,
     compare,
     distil,
+    imitation,
 )
 from safetest_gym.task import Task, load_task
 from tests.oracles.policies import random_network
@@ -80,6 +81,19 @@ def test_rounds_of_dagger_improve_the_student_on_its_own_runs(shared: Path) -> N
         for student in [distil(teacher, task, runs=5, trees=10, depth=4, dagger_rounds=rounds)]
     ]
     assert agreement[1] > agreement[0]
+
+
+def test_a_student_that_later_rounds_do_not_beat_is_returned(
+    glider: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    success = iter([9, 8, 7])
+    monkeypatch.setattr(imitation, "_success", lambda *_: next(success))
+    options: dict[str, int] = {"runs": 5, "trees": 3, "depth": 2}
+    teacher = _teacher(glider)
+    first = distil(teacher, glider, **options)
+    chosen = distil(teacher, glider, **options, dagger_rounds=2)
+    states = glider.initial.sample(50, np.random.default_rng(1))
+    assert (first.scores(states) == chosen.scores(states)).all()
 
 
 def test_a_task_with_one_action_needs_no_trees(data: Path) -> None:

@@ -56,7 +56,10 @@ def test_few_demands_are_solved_to_the_optimum_of_all_combinations(seed: int, va
 def test_the_bound_never_exceeds_the_optimum(seed: int) -> None:
     problem = _problem(seed, 20)
     exact = least_change(problem, choose_solver("auto"), Limits(time_limit=10, algorithm="exact"))
-    assert 0 < lower_bound(problem, np.arange(len(problem))) <= exact.cost + 1e-6
+    prices = np.ones(len(problem))
+    for seconds in (10.0, 0.0):  # by a linear program, and without
+        bound = lower_bound(problem, prices, choose_solver("highs"), seconds)
+        assert 0 < bound <= exact.cost + 1e-6
 
 
 def test_the_bound_is_tight_where_no_group_has_an_alternative() -> None:

@@ -11,12 +11,13 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from safetest_gym.envs import JaniEnv, SB3VecEnv
+from safetest_gym.envs.options import open_task
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies import MaskableDQN, evaluate, policy_from_sb3
 from safetest_gym.repair.learned_shield import walked_states
 from safetest_gym.repair.shielded_policy import GuardedPolicy, ShieldedPolicy
-from safetest_gym.repair.shields import DeciderShield
+from safetest_gym.repair.shields import DeciderShield, ShieldError
 from safetest_gym.task import Task
 
 LINE = OneWayLine(packages=1, locations=5)
@@ -73,6 +74,12 @@ def test_hidden_variables_are_refused_with_what_to_do_instead() -> None:
     model = PPO("MlpPolicy", env, device="cpu")
     with pytest.raises(PolicyError, match="observations hide"):
         ShieldedPolicy(model, DeciderShield(env.get_attr("task")[0]))
+
+
+def test_a_shield_of_another_model_with_the_same_names_is_refused() -> None:
+    twin = open_task(LINE, {"failure": "truck_0 == 0"})[0]
+    with pytest.raises(ShieldError, match="make the shield from this task"):
+        ShieldedPolicy(PPO("MlpPolicy", _env(), device="cpu"), DeciderShield(twin))
 
 
 def test_an_observation_that_shows_no_state_is_refused() -> None:

@@ -22,7 +22,16 @@ from safetest_gym.engine.kernels.choose import (
 )
 from safetest_gym.engine.kernels.native import call, place
 
-__all__ = ["APP", "LEARN", "NO_CHOICE", "RAND", "ROWS_ERROR", "open_state", "rows_of"]
+__all__ = [
+    "APP",
+    "LEARN",
+    "NO_CHOICE",
+    "RAND",
+    "ROWS_ERROR",
+    "next_position",
+    "open_state",
+    "rows_of",
+]
 
 APP, LEARN, RAND = range(3)
 """Orders: as numbered, by the policy's scores, by a hash of the state."""
@@ -129,29 +138,28 @@ def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
     Args:
         way: `APP`, `LEARN` or `RAND`.
         policy: addresses of choose (0: no radius), score and data, or zeros.
-        scratch: int64 rows: 0 first rows, 1 numbers, 2 the order, 3 (its first entry) the
-            policy's own action or -1, 4 and 5 states and scores as floats.
+        scratch: int64 rows: 0 first rows, 1 numbers, 2 the order (1 and 2 are made as
+            0, 1, 2, …), 3 the policy's own action or -1, and if the block's mask is that of
+            the state; 4 and 5 states and scores as floats.
 
     Returns:
         The number of positions, `ROWS_ERROR`, -2, or `NO_CHOICE`.
     """
     firsts, numbers, order = scratch[0], scratch[1], scratch[2]
     if block[c.GRANULARITY] == 1:
-        count = block[c.ACTIONS]
-        for a in range(count):
-            numbers[a] = a
+        count = block[c.ACTIONS]  # `numbers`, and `order` for `APP`, stay as they were made
     else:
         count = _choices(block, firsts, numbers)
         if count < 0:
             return count
-    scratch[3, 0] = -1
+    scratch[3, 0], scratch[3, 1] = -1, 0
     if policy[2]:
         _values(block, scratch[4].view(np.float64))
     if policy[0] and count > 0:
         own = _own_action(block, policy, scratch, count)
         if own < 0:
             return own
-        scratch[3, 0] = own
+        scratch[3, 0], scratch[3, 1] = own, block[c.GRANULARITY] == 1
     if way == RAND:
         _by_hash(block, order, count)
     elif way == LEARN:
@@ -161,10 +169,23 @@ def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
         _by_score(
             scratch[5].view(np.float32), int64_at(policy[2] + header[5]), numbers, order, count
         )
-    else:
+    elif block[c.GRANULARITY] != 1:
         for i in range(count):
             order[i] = i
     return count
+
+
+@njit(forceinline=True, _nrt=False)
+def next_position(block: Any, position: int, count: int, scratch: Any) -> int:
+    """The first position from ``position`` on that is not known to be not applicable.
+
+    Labels are tried without a look at the mask until one turns out to be not applicable.
+    """
+    if scratch[3, 1] != 0:
+        mask, order = uint8_at(block[c.MASK]), scratch[2]
+        while position < count and mask[order[position]] == 0:
+            position += 1
+    return position
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -184,6 +205,8 @@ def rows_of(block: Any, position: int, scratch: Any, span: Any) -> int:
                 block[c.CAPACITY],
             ),
         )
+        if span[1] == 0 and call(block[c.APPLICABLE], (block[c.STATE], block[c.MASK])) >= 0:
+            scratch[3, 1] = 1
         return at if span[1] >= 0 else span[1]
     span[0], span[1] = scratch[0, at], scratch[0, at + 1]
     return scratch[1, at]

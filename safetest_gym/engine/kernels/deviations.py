@@ -30,7 +30,7 @@ from safetest_gym.engine.kernels.search import (
     OWN,
     SUSPECT,
     TRIED,
-    _judge,
+    judge,
 )
 
 __all__ = ["COST", "FIRST", "open_plain", "standing"]
@@ -91,7 +91,7 @@ def open_plain(
         known = intern_rows_kernel(states, table, before, wide, rows, found)
     counters[TRIED] += 1
     if known > before:
-        bad = _judge(block[c.CLASSIFY], states, verdict, before, known)
+        bad = judge(block[c.CLASSIFY], states, verdict, before, known)
         if bad >= 0:
             counters[SUSPECT] = bad
             counters[JUNK] = known

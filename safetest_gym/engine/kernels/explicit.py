@@ -16,6 +16,7 @@ from typing import Any
 
 from numba import njit
 
+from safetest_gym.engine.kernels.actions import next_position
 from safetest_gym.engine.kernels.deviations import COST, FIRST, open_plain
 from safetest_gym.engine.kernels.search import EXPANDED, NO_ROOM, open_actions
 
@@ -61,7 +62,11 @@ def expand(
     if count < 0:
         return -count
     choice, outcome = counters[CHOICES], counters[OUTCOMES]
-    for position in range(count):
+    position = -1
+    while True:
+        position = next_position(block, position + 1, count, scratch)
+        if position == count:
+            break
         rows = open_plain(
             block, states, table, succ, wide, found, scratch, span, verdict, counters, s, position
         )

@@ -3,6 +3,9 @@
 A run is a list of state numbers. Continuations are searched breadth-first; a continuation
 that cannot be finished (an array is full, Python must ask the policy) is begun anew later
 and then ends the same, because randomness is only drawn when nothing can go wrong any more.
+
+Going to the closest state may go round for ever. Before such a run is given up, one search
+does not stop where the closest state of a layer is unique.
 """
 
 from __future__ import annotations
@@ -47,14 +50,15 @@ FAILING, GOAL, DEADLOCK, LIMIT, CYCLE, EXHAUSTED = range(6)
 NO_PATH, MORE = -8, -9
 """The path array must grow; the slice is over."""
 
-RUN, LENGTH, HERE, FROM, CARE, POWER, LAPS, RANDOM, STAMP, SEEN, FORCED = range(11)
+RUN, LENGTH, HERE, FROM, CARE, POWER, LAPS, RANDOM, STAMP, SEEN, FORCED, ROUND = range(12)
 """Places in the progress: run, entries of the path, state now, where the run's path begins;
 Brent's tortoise, power and lap; random stream; stamp of the search; states it has seen;
-was there only one way to go on?"""
+was there only one way to go on? does the run go round?"""
 
 PLACES = 12
 
-_NOWHERE = -100
+_NOWHERE, _ROUND = -100, -101
+"""Nothing more can be reached; only round again."""
 
 
 @njit(inline="always")
@@ -142,7 +146,7 @@ def _layer(graph: Any, search: Any, first: int, last: int, stamp: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _search(graph: Any, search: Any, config: Any, s: int, progress: Any) -> int:
-    """FindContinuation: where to go from s, `_NOWHERE`, or a negative code."""
+    """FindContinuation: where to go from s, `_NOWHERE`, `_ROUND`, or a negative code."""
     counters, distance = graph[4], graph[7]
     seen, _, queue = search
     progress[STAMP] += 1
@@ -158,14 +162,16 @@ def _search(graph: Any, search: Any, config: Any, s: int, progress: Any) -> int:
             progress[FORCED] = 1
             return failing
         if end == last:
-            return _NOWHERE
+            return _ROUND if progress[ROUND] else _NOWHERE
         if counters[MEASURED] < counters[KNOWN]:
             return NEED_DISTANCES
         first, last = last, end
         depth += 1
         least, count = _closest(distance, queue, first, last)
-        if count == 1 or last > config[3]:
+        if (count == 1 and not progress[ROUND]) or last > config[3]:
             break
+    if progress[ROUND]:
+        return _ROUND
     progress[SEEN] += last
     if config[0] == GREEDY:
         progress[FORCED] = count == 1
@@ -248,14 +254,20 @@ def _extend(graph: Any, search: Any, config: Any, path: Any, progress: Any) -> i
         target = _search(graph, search, config, s, progress)
     if target == _NOWHERE:
         return DEADLOCK if graph[9][s] == 0 else EXHAUSTED
+    if target == _ROUND:
+        return CYCLE
     if target < 0:
         return target - 100
     if _go(config, search[1], path, target, progress) < 0:
         progress[RANDOM] = before
         return NO_PATH - 100
     progress[SEEN] += 1
-    over = graph[5][progress[HERE]] == 0 and _goes_round(progress)
-    return CYCLE if over else -1
+    if graph[5][progress[HERE]] != 0 or not _goes_round(progress):
+        return -1
+    if config[0] == UNIFORM:
+        return CYCLE
+    progress[ROUND] = 1
+    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -292,6 +304,7 @@ def fuzz_kernel(
             progress[CARE] = starts[r]
             progress[POWER] = 1
             progress[LAPS] = 0
+            progress[ROUND] = 0
         result = _extend(graph, search, config, path, progress)
         if result < -1:
             return result + 100

@@ -27,7 +27,7 @@ def spread(rows: Any, row: int, width: int) -> int:
     return (h ^ ((h >> 32) & 0xFFFFFFFF)) + low
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def intern_rows_kernel(
     states: Any, table: Any, known: int, rows: Any, count: int, found: Any
 ) -> int:
@@ -57,7 +57,7 @@ def intern_rows_kernel(
     return known
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def rehash_kernel(states: Any, table: Any, known: int) -> None:
     """Fill an empty ``table`` with the ``known`` first states."""
     width = states.shape[1]

@@ -19,6 +19,7 @@ from typing import Any
 
 from numba import njit
 
+from safetest_gym.engine.kernels.actions import next_position
 from safetest_gym.engine.kernels.search import (
     DONE,
     EXPANDED,
@@ -114,7 +115,11 @@ def _open(model: Any, arrays: Any, verdict: Any, frames: Any, outcomes: Any, cou
     count = open_actions(block, way, policy, states, scratch, counters, s)
     if count < 0:
         return -count
-    for position in range(frames[top, _POSITION], count):
+    position = frames[top, _POSITION] - 1
+    while True:
+        position = next_position(block, position + 1, count, scratch)
+        if position == count:
+            break
         rows = open_action(
             block, states, table, succ, wide, found, scratch, span, verdict, counters, s, position
         )

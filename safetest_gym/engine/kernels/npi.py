@@ -17,6 +17,7 @@ from typing import Any
 
 from numba import njit
 
+from safetest_gym.engine.kernels.actions import next_position
 from safetest_gym.engine.kernels.search import (
     DONE,
     EXPANDED,
@@ -67,7 +68,11 @@ def _select(
     """
     states, table, succ, wide, found, scratch, span = arrays
     first = -1
-    for position in range(count):
+    position = -1
+    while True:
+        position = next_position(block, position + 1, count, scratch)
+        if position == count:
+            break
         rows = open_action(
             block, states, table, succ, wide, found, scratch, span, verdict, counters, s, position
         )

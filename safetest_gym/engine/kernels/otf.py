@@ -25,6 +25,7 @@ from typing import Any
 
 from numba import njit
 
+from safetest_gym.engine.kernels.actions import next_position
 from safetest_gym.engine.kernels.search import (
     DONE,
     EXPANDED,
@@ -61,11 +62,20 @@ NO_STACK, NO_ENTRIES, NO_VISITED = range(NO_ROOM, NO_ROOM + 3)
 
 @njit(forceinline=True, _nrt=False)
 def _depend(
-    counters: Any, entries: Any, head: Any, found: Any, rows: int, s: int, position: int
+    counters: Any,
+    entries: Any,
+    verdict: Any,
+    head: Any,
+    found: Any,
+    rows: int,
+    s: int,
+    position: int,
 ) -> None:
-    """Note ``s`` as a dependant of all outcomes of the action it follows."""
+    """Note ``s`` as a dependant of all open outcomes of the action it follows."""
     for r in range(rows):
         o = found[r]
+        if verdict[o] != 0:
+            continue
         entry = counters[FREE]
         if entry >= 0:
             counters[FREE] = entries[entry, 2]
@@ -79,14 +89,31 @@ def _depend(
 
 
 @njit(forceinline=True, _nrt=False)
-def _push(counters: Any, stack: Any, found: Any, rows: int, s: int, position: int) -> None:
-    """Outcomes to be visited, the first on top."""
+def _push(
+    counters: Any, stack: Any, verdict: Any, found: Any, rows: int, s: int, position: int
+) -> None:
+    """Open outcomes are to be visited, the first on top."""
     top = counters[STACK]
     for r in range(rows):
-        stack[top + r, 0] = found[rows - 1 - r]
-        stack[top + r, 1] = s
-        stack[top + r, 2] = position
-    counters[STACK] = top + rows
+        o = found[rows - 1 - r]
+        if verdict[o] == 0:
+            stack[top, 0] = o
+            stack[top, 1] = s
+            stack[top, 2] = position
+            top += 1
+    counters[STACK] = top
+
+
+@njit(forceinline=True, _nrt=False)
+def _release(counters: Any, entries: Any, head: Any, s: int) -> None:
+    """Nobody depends on ``s`` any more."""
+    entry = head[s]
+    while entry >= 0:
+        following = entries[entry, 2]
+        entries[entry, 2] = counters[FREE]
+        counters[FREE] = entry
+        entry = following
+    head[s] = -1
 
 
 @njit(forceinline=True, _nrt=False)
@@ -103,11 +130,8 @@ def _refute(counters: Any, per_state: Any, entries: Any, s: int) -> None:
             current[q] = -2 - current[q]
             pending[counters[PENDING]] = q
             counters[PENDING] += 1
-        following = entries[entry, 2]
-        entries[entry, 2] = counters[FREE]
-        counters[FREE] = entry
-        entry = following
-    head[s] = -1
+        entry = entries[entry, 2]
+    _release(counters, entries, head, s)
 
 
 @njit(forceinline=True, _nrt=False)
@@ -122,7 +146,12 @@ def _advance(
     count = open_actions(block, way, policy, states, scratch, counters, t)
     if count < 0:
         return -count
-    for position in range(-1 - current[t], count):
+    applicable = False
+    position = -2 - current[t]
+    while True:
+        position = next_position(block, position + 1, count, scratch)
+        if position == count:
+            break
         rows = open_action(
             block, states, table, succ, wide, found, scratch, span, verdict, counters, t, position
         )
@@ -133,20 +162,22 @@ def _advance(
                 return NO_STACK
             if counters[ENTRIES] + rows > entries.shape[0]:
                 return NO_ENTRIES
+            applicable = True
             bad = False
             for r in range(rows):
                 bad = bad or verdict[found[r]] == 2
             if not bad:
                 current[t] = position
                 counters[PENDING] -= 1
-                _depend(counters, entries, head, found, rows, t, position)
+                _depend(counters, entries, verdict, head, found, rows, t, position)
                 if stamp[t] == counters[QUERY]:
-                    _push(counters, stack, found, rows, t, position)
+                    _push(counters, stack, verdict, found, rows, t, position)
                 return 0
         current[t] = -2 - position
     counters[PENDING] -= 1
-    if is_dead_end(block, states, t, count):
+    if not applicable and is_dead_end(block, states, t, count):
         verdict[t] = 1
+        _release(counters, entries, head, t)
     else:
         _refute(counters, per_state, entries, t)
     return 0
@@ -183,7 +214,7 @@ def _visit(
         if top + rows > stack.shape[0]:
             return NO_STACK
         counters[STACK] = top
-        _push(counters, stack, found, rows, s, current[s])
+        _push(counters, stack, verdict, found, rows, s, current[s])
     else:
         counters[STACK] = top
         pending[counters[PENDING]] = s
@@ -202,13 +233,7 @@ def _settle_visited(verdict: Any, head: Any, entries: Any, visited: Any, counter
         s = visited[i]
         if verdict[s] != 2:
             verdict[s] = 1
-            entry = head[s]
-            while entry >= 0:
-                following = entries[entry, 2]
-                entries[entry, 2] = counters[FREE]
-                counters[FREE] = entry
-                entry = following
-            head[s] = -1
+            _release(counters, entries, head, s)
     counters[VISITED] = 0
 
 

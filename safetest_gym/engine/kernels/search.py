@@ -43,6 +43,7 @@ __all__ = [
     "TIME",
     "TRIED",
     "is_dead_end",
+    "judge",
     "open_action",
     "open_actions",
 ]
@@ -80,7 +81,7 @@ def open_actions(
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _judge(classify: int, states: Any, verdict: Any, first: int, last: int) -> int:
+def judge(classify: int, states: Any, verdict: Any, first: int, last: int) -> int:
     """Judge states that were just numbered; the first without a value, or -1."""
     for s in range(first, last):
         kind = call(classify, (place(states, s * states.shape[1]),))
@@ -137,7 +138,7 @@ def open_action(
         known = intern_rows_kernel(states, table, before, wide, rows, found)
     counters[TRIED] += 1
     if known > before:
-        bad = _judge(block[c.CLASSIFY], states, verdict, before, known)
+        bad = judge(block[c.CLASSIFY], states, verdict, before, known)
         if bad >= 0:
             counters[SUSPECT] = bad
             counters[JUNK] = known

@@ -18,6 +18,7 @@ from typing import Any
 
 from numba import njit
 
+from safetest_gym.engine.kernels.actions import next_position
 from safetest_gym.engine.kernels.deviations import COST, FIRST, open_plain, standing
 from safetest_gym.engine.kernels.search import (
     DONE,
@@ -121,7 +122,11 @@ def _open(
     count = open_actions(block, way, policy, states, scratch, counters, s)
     if count < 0:
         return -count
-    for position in range(frames[top, _POSITION], count):
+    position = frames[top, _POSITION] - 1
+    while True:
+        position = next_position(block, position + 1, count, scratch)
+        if position == count:
+            break
         rows = open_plain(
             block, states, table, succ, wide, found, scratch, span, verdict, counters, s, position
         )

@@ -1,0 +1,282 @@
+"""[J] Fig. 3 and [S] Fig. 2, 4, 5: which share of states each algorithm decides in what time.
+
+States come from the unsafe runs of trained policies; each is decided with an empty cache and
+a limit of CPU time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
+from safetest_gym.bench.figures import LineFigure
+from safetest_gym.bench.policies import open_bundled, trained
+from safetest_gym.bench.timing import stopwatch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from safetest_gym.deciders.base import Decider
+    from safetest_gym.deciders.space import Order
+    from safetest_gym.fuzzing import Runs
+    from safetest_gym.policies import Policy
+    from safetest_gym.task import Task
+
+__all__ = ["EXPERIMENT", "TASKS", "test_runs"]
+
+TASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Beluga": ("Beluga", {"jigs": 4, "racks": 3}),
+    "OneWayLine icy": ("OneWayLine", {"packages": 8, "variant": "icy"}),
+    "TwoWayLine icy_park": ("TwoWayLine", {"packages": 3, "variant": "icy_park"}),
+    "FlappyBird": ("FlappyBird", {}),
+    "InvertedPendulum": ("InvertedPendulum", {}),
+    "FlappyBird wide": ("FlappyBird", {"width": 200, "height": 20}),
+    "OneWayLine icy_park": ("OneWayLine", {"packages": 15, "variant": "icy_park"}),
+    "TwoWayLine det": ("TwoWayLine", {"packages": 15}),
+    "Blocksworld": ("Blocksworld", {"blocks": 6}),
+    "Transport": ("Transport", {}),
+    "NPuzzle": ("NPuzzle", {}),
+    "BouncingBall": ("BouncingBall", {}),
+    "FollowCar": ("FollowCar", {}),
+}
+"""A quick experiment takes the first five."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """An algorithm as it is asked."""
+
+    decider: str
+    order: Order = "app"
+    radius: float = math.inf
+
+
+WAYS = {
+    "otf": _Way("otf"),
+    "iPI app": _Way("ipi"),
+    "iPI learn": _Way("ipi", "learn"),
+    "iPI rand": _Way("ipi", "rand"),
+    "TarjanSafe": _Way("tarjan"),
+    "LRTDP": _Way("lrtdp"),
+    "LAO*": _Way("lao"),
+    "nPI": _Way("npi"),
+    "VI": _Way("vi"),
+    "Prop-U": _Way("propu"),
+    "0-TarjanSafe": _Way("tarjan", radius=0),
+    "1-TarjanSafe": _Way("tarjan", radius=1),
+    "2-TarjanSafe": _Way("tarjan", radius=2),
+    "1-LRTDP": _Way("lrtdp", radius=1),
+    "1-otf": _Way("otf", radius=1),
+}
+_MEGABYTES = 1_000.0
+_SAFE, _UNSAFE = 1, 2
+
+
+def _plan(setting: Setting) -> list[Cell]:
+    names = list(TASKS)[: 5 if setting.quick else None]
+    if setting.quick:
+        sizes = {"steps": 40_000, "states": 25, "limit": 0.2}
+    else:
+        sizes = {"steps": 200_000, "states": 200, "limit": 2.0}
+    return [
+        {"task": name, "algorithm": way, "seed": setting.seed, **sizes}
+        for name in names
+        for way in WAYS
+    ]
+
+
+def test_runs(task: Task, policy: Policy, count: int, seed: int) -> Runs:
+    """Test cases of the best fuzzing there is: greedy, with unlimited lookahead."""
+    from safetest_gym.fuzzing import FuzzBudget, Fuzzer
+
+    fuzzer = Fuzzer(
+        task,
+        policy,
+        strategy="greedy",
+        lookahead=math.inf,
+        max_steps=200,
+        budget=FuzzBudget(search=10_000),
+        seed=seed,
+    )
+    return fuzzer.run(count)
+
+
+test_runs.__test__ = False  # type: ignore[attr-defined]  # not for pytest
+
+
+def _test_states(task: Task, policy: Policy, cell: Cell) -> NDArray[Any]:
+    """States on unsafe runs, or on all runs if none is; neither failing nor goals."""
+    import numpy as np
+
+    runs = test_runs(task, policy, 200, cell["seed"])
+    chosen = list(runs.unsafe()) or list(runs)
+    states = np.unique(np.concatenate([run.states for run in chosen]), axis=0)
+    states = states[task.classify(states) == 0]
+    order = np.random.default_rng(cell["seed"]).permutation(len(states))
+    picked: NDArray[Any] = states[np.sort(order[: cell["states"]])]
+    return picked
+
+
+def _measure(cell: Cell, folder: Path) -> Facts:
+    from safetest_gym.deciders import Budget, make_decider
+
+    name, parameters = TASKS[cell["task"]]
+    task, _, _ = open_bundled(name, parameters)
+    policy = trained(name, parameters, (cell["steps"], cell["seed"]), folder)
+    states = _test_states(task, policy, cell)
+    way = WAYS[cell["algorithm"]]
+    needs_policy = way.radius != math.inf or way.order == "learn"
+    decider = make_decider(
+        way.decider,
+        task,
+        policy=policy if needs_policy else None,
+        radius=way.radius,
+        order=way.order,
+        budget=Budget(seconds=0.05, megabytes=_MEGABYTES),
+    )
+    if len(states):
+        decider.decide(states[0])  # loads the kernels
+    asked = [_decide(decider, state, cell["limit"]) for state in states]
+    return {
+        "seconds": [round(seconds, 7) for seconds, _ in asked],
+        "verdicts": [verdict for _, verdict in asked],
+    }
+
+
+def _decide(decider: Decider, state: NDArray[Any], limit: float) -> tuple[float, int]:
+    """CPU seconds and verdict of one state; budgets are in seconds of the clock on the wall."""
+    from safetest_gym.deciders import Budget
+
+    decider.clear()
+    spent, verdict = 0.0, 0
+    while not verdict and spent < limit:
+        decider.budget = Budget(seconds=limit - spent, megabytes=_MEGABYTES)
+        with stopwatch() as watch:
+            verdict = int(decider.decide(state))
+        spent += watch.seconds
+        if decider.statistics.megabytes > 0.95 * _MEGABYTES:
+            break
+    return spent, verdict
+
+
+def _truth(rows: Sequence[Row]) -> dict[str, list[int]]:
+    """Per task, what algorithms without radius say of the states; 0 where none does.
+
+    Raises:
+        RuntimeError: two of them contradict each other.
+    """
+    truth: dict[str, list[int]] = {}
+    for row in rows:
+        if row.facts is None or WAYS[row.cell["algorithm"]].radius != math.inf:
+            continue
+        said = row.facts["verdicts"]
+        known = truth.setdefault(row.cell["task"], [0] * len(said))
+        for number, verdict in enumerate(said):
+            if known[number] and verdict and known[number] != verdict:
+                raise RuntimeError(f"verdicts of {row.cell['task']} differ at state {number}")
+            known[number] = known[number] or verdict
+    return truth
+
+
+def _present(rows: Sequence[Row]) -> Findings:
+    truth = _truth(rows)
+    tables, figures = [], {}
+    for kind, verdict in (("safe", _SAFE), ("unsafe", _UNSAFE)):
+        lines = [_line(way, list(_of(rows, truth, way, verdict))) for way in WAYS]
+        heads = ["algorithm", "decided, %", "CPU ms, median", "90th percentile", "CPU s in all"]
+        sizes = sum(known.count(verdict) for known in truth.values())
+        tables.append(Table(f"{sizes} {kind} states of {len(truth)} tasks", heads, lines))
+        figures[kind] = _curves(f"{kind.capitalize()} states", rows, truth, verdict)
+    for task in truth:
+        if task.startswith("FlappyBird"):
+            chosen = [row for row in rows if row.cell["task"] == task]
+            key = task.lower().replace(" ", "_")
+            figures[key] = _curves(f"Safe states of {task}", chosen, truth, _SAFE)
+    tables.append(_breakdown(rows, truth))
+    return Findings(tables=tables, figures=figures, notes=_notes(rows))
+
+
+def _of(
+    rows: Sequence[Row], truth: dict[str, list[int]], way: str, verdict: int
+) -> Iterator[tuple[float, bool]]:
+    """Seconds per state that truly has this verdict, and whether the way said so.
+
+    With a finite radius UNSAFE is no proof that a state is not a bug; it counts as decided.
+    """
+    for row in rows:
+        if row.cell["algorithm"] != way or row.facts is None:
+            continue
+        pairs = zip(row.facts["seconds"], row.facts["verdicts"], strict=True)
+        known = truth.get(row.cell["task"], [])
+        for (seconds, said), true in zip(pairs, known, strict=True):
+            if true == verdict:
+                yield seconds, said == verdict
+
+
+def _line(way: str, found: Sequence[tuple[float, bool]]) -> list[str]:
+    times = sorted(seconds for seconds, decided in found if decided)
+    if not times:
+        return [way, "0.0" if found else "", "", "", _sum(found)]
+    share = 100 * len(times) / len(found)
+    median, late = times[len(times) // 2], times[min(len(times) - 1, int(0.9 * len(times)))]
+    return [way, f"{share:.1f}", f"{1000 * median:.3f}", f"{1000 * late:.3f}", _sum(found)]
+
+
+def _sum(found: Sequence[tuple[float, bool]]) -> str:
+    return f"{math.fsum(seconds for seconds, _ in found):.2f}"
+
+
+def _curves(
+    title: str, rows: Sequence[Row], truth: dict[str, list[int]], verdict: int
+) -> LineFigure:
+    series: dict[str, list[tuple[float, float]]] = {}
+    for way in WAYS:
+        found = list(_of(rows, truth, way, verdict))
+        times = sorted(max(seconds, 1e-6) for seconds, decided in found if decided)
+        line = [(t, 100 * (k + 1) / len(found)) for k, t in enumerate(times)]
+        if line:
+            limit = max(row.cell["limit"] for row in rows)
+            series[way] = [*line, (max(limit, line[-1][0]), line[-1][1])]
+    return LineFigure(
+        title=f"{title} decided over time",
+        x_name="CPU seconds per state, empty cache",
+        y_name="percent decided",
+        series=series,
+        log_x=True,
+    )
+
+
+def _breakdown(rows: Sequence[Row], truth: dict[str, list[int]]) -> Table:
+    """Per task: states, and median times of the algorithms that matter most."""
+    shown = ("otf", "iPI app", "TarjanSafe", "LRTDP")
+    lines = []
+    for task, known in truth.items():
+        chosen = [row for row in rows if row.cell["task"] == task]
+        cells = [task, str(known.count(_SAFE)), str(known.count(_UNSAFE)), str(known.count(0))]
+        for way in shown:
+            found = [p for v in (_SAFE, _UNSAFE) for p in _of(chosen, truth, way, v)]
+            cells.append(" / ".join(_line(way, found)[1:3]) if found else "")
+        lines.append(cells)
+    heads = ["task", "safe", "unsafe", "open", *(f"{way}: % / ms" for way in shown)]
+    return Table("By task", heads, lines)
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    cell = rows[0].cell
+    return [
+        f"policies: the task's preset, {cell['steps']:,} steps; at most {cell['states']} states "
+        "per task, from unsafe runs of greedy fuzzing with unlimited lookahead",
+        f"each state with an empty cache and at most {cell['limit']} CPU seconds and "
+        f"{_MEGABYTES:,.0f} MB; truth is what algorithms without radius agree on",
+        "r-: the approximation with r deviations from the policy; of safe states it can only "
+        "prove those that are r-safe",
+    ]
+
+
+EXPERIMENT = Experiment(name="oracles", plan=_plan, measure=_measure, present=_present)

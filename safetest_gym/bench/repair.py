@@ -1,0 +1,260 @@
+"""[C] Table 1 and Fig. 2: %Unsafe and %Goal before and after the debugging loop.
+
+The input ensemble (20 trees of depth 5) imitates a network trained with the task's preset;
+the last layer of the network itself is repaired as well. Penalty trees get the faults that
+the loop with ``leaves`` found, and so does the ablation, which uses a fraction of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
+from safetest_gym.bench.figures import LineFigure
+from safetest_gym.bench.fuzzing import mean_or_none
+from safetest_gym.bench.policies import open_bundled, trained
+
+if TYPE_CHECKING:
+    from safetest_gym.campaign.debugging import DebugConfig
+    from safetest_gym.policies import Policy
+    from safetest_gym.repair.requests import FaultSet
+    from safetest_gym.task import Task
+
+__all__ = ["EXPERIMENT", "TASKS"]
+
+QUICK = ("Beluga-3", "Beluga-4", "OneWayLine-det-5")
+METHODS = ("leaves", "penalty-trees", "last-layer")
+FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
+
+
+def _tasks() -> dict[str, tuple[str, dict[str, Any]]]:
+    tasks: dict[str, tuple[str, dict[str, Any]]] = {
+        "Beluga-3": ("Beluga", {"jigs": 3}),
+        "Beluga-4": ("Beluga", {"jigs": 4}),
+        "OneWayLine-det-5": ("OneWayLine", {"packages": 5, "locations": 6}),
+    }
+    for name in ("OneWayLine", "TwoWayLine"):
+        for variant in ("det", "icy", "icy_park"):
+            for packages in (15, 17):
+                parameters = {"packages": packages, "locations": 10, "variant": variant}
+                tasks[f"{name}-{variant}-{packages}"] = (name, parameters)
+    tasks["Blocksworld-8"] = ("Blocksworld", {"blocks": 8})
+    for name in ("Transport", "BouncingBall", "InvertedPendulum", "FollowCar"):
+        tasks[name] = (name, {})
+    return tasks
+
+
+TASKS = _tasks()
+
+
+def _plan(setting: Setting) -> list[Cell]:
+    names = QUICK if setting.quick else tuple(TASKS)
+    sizes = (
+        {"steps": 40_000, "size": 1_000} if setting.quick else {"steps": 200_000, "size": 10_000}
+    )
+    cells: list[Cell] = []
+    for name in names:
+        common = {"task": name, "seed": setting.seed, **sizes}
+        cells += [{**common, "method": method, "fraction": 1.0} for method in METHODS]
+        cells += [{**common, "method": "ablation", "fraction": part} for part in FRACTIONS]
+    return cells
+
+
+def _measure(cell: Cell, folder: Path) -> Facts:
+    name, parameters = TASKS[cell["task"]]
+    task, _, limit = open_bundled(name, parameters)
+    network = trained(name, parameters, (cell["steps"], cell["seed"]), folder)
+    place = folder / "repair" / f"{cell['task']}-{cell['size']}-{cell['seed']}"
+    method = cell["method"]
+    if method == "last-layer":
+        return _loop(task, network, _config(cell, limit), place / method)
+    policy = _imitation(task, network, place / "input.json")
+    config = _config({**cell, "method": "leaves"}, limit)
+    if method == "leaves":
+        return _loop(task, policy, config, place / "leaves")
+    _loop(task, policy, config, place / "leaves")  # at once if it is there
+    faults = _faults(task, place / "leaves", cell["fraction"])
+    return _once(task, policy, faults, config, method)
+
+
+def _imitation(task: Task, network: Policy, file: Path) -> Policy:
+    """The ensemble that imitates the network, made once."""
+    from safetest_gym.policies import distil, load_policy, save_policy
+
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        student = distil(network, task, runs=1000, trees=20, depth=5, dagger_rounds=1)
+        save_policy(student, file)
+    return load_policy(file, task)
+
+
+def _config(cell: Cell, step_limit: int) -> DebugConfig:
+    from safetest_gym.campaign.debugging import DebugConfig
+    from safetest_gym.campaign.pipeline import TestPlan
+    from safetest_gym.deciders import Budget
+    from safetest_gym.policies import EvaluationConfig
+    from safetest_gym.repair.repair import RepairOptions
+
+    quick = cell["size"] < 10_000
+    layer = cell["method"] == "last-layer"
+    return DebugConfig(
+        repair=RepairOptions(
+            method=("last-layer", "finetune") if layer else "leaves",
+            time_limit=5 if quick else 20,
+            gap=0.02,
+        ),
+        test=TestPlan(runs=cell["size"], max_steps=step_limit, decider_states=2_000_000),
+        debugging_starts=cell["size"],
+        evaluation_starts=200 if quick else 1_000,
+        runs_per_start=5,
+        evaluation=EvaluationConfig(step_limit=step_limit, max_states=1_000_000),
+        iterations=20 if quick else 40,
+        seconds=60 if quick else 300,
+        visited=500,
+        verify_budget=Budget(seconds=20 if quick else 60, megabytes=1500),
+    )
+
+
+def _loop(task: Task, policy: Policy, config: DebugConfig, folder: Path) -> Facts:
+    from safetest_gym.campaign.debugging import debug_policy
+
+    result = debug_policy(task, policy, config=config, directory=folder)
+    first, last = result.iterations[0], result.iterations[-1]
+    repairs = [row.repair for row in result.iterations if row.repair]
+    asked = [row.verification["verdict"] for row in result.iterations if row.verification]
+    return {
+        "unsafe_before": 100 * first.unsafe_rate,
+        "goal_before": 100 * first.goal_rate,
+        "unsafe": 100 * last.unsafe_rate,
+        "goal": 100 * last.goal_rate,
+        "exact": bool(first.exact and last.exact),
+        "faults": last.faults_total,
+        "open": last.faults_open,
+        "trees": repairs[-1]["trees_added"] if repairs else 0,
+        "repairs": len(repairs),
+        "verified": len(asked),
+        "outcome": f"{result.end} {asked[-1] if asked else ''}".strip(),
+        "seconds": round(sum(sum(row.seconds.values()) for row in result.iterations), 2),
+    }
+
+
+def _faults(task: Task, folder: Path, fraction: float) -> FaultSet:
+    """A fraction of the faults of a loop, chosen at random; a larger one has the smaller ones."""
+    import numpy as np
+
+    from safetest_gym.faults import FaultStore
+    from safetest_gym.repair.requests import FaultSet
+
+    with FaultStore(folder / "faults.db") as store:
+        faults = [entry.fault for entry in store.faults(task)]
+    order = np.random.default_rng(0).permutation(len(faults))
+    chosen = sorted(order[: round(fraction * len(faults))].tolist())
+    return FaultSet.of(task, [faults[number] for number in chosen])
+
+
+def _once(task: Task, policy: Policy, faults: FaultSet, config: DebugConfig, method: str) -> Facts:
+    """Repair the given faults, and judge what comes out."""
+    from safetest_gym.campaign.debugging_starts import split_starts
+    from safetest_gym.policies import evaluate
+    from safetest_gym.repair.repair import repair
+
+    facts: Facts = {"faults": len(faults), "open": 0, "trees": 0, "seconds": 0.0}
+    after: Any = policy
+    if len(faults):
+        begun = time.monotonic()
+        how: Any = "penalty-trees" if method == "penalty-trees" else "leaves"
+        after, report = repair(policy, faults, method=how, time_limit=20.0, gap=0.02)
+        facts["seconds"] = round(time.monotonic() - begun, 3)
+        facts["open"] = int((~report.fixed).sum())
+        facts["trees"] = report.trees_added
+    starts = split_starts(task, config.debugging_starts, config.evaluation_starts, 0)
+    found = evaluate(
+        after, task, starts.evaluation, config.runs_per_start, config=config.evaluation
+    )
+    return {
+        **facts,
+        "unsafe": 100 * found.unsafe_rate.value,
+        "goal": 100 * found.goal_rate.value,
+        "exact": bool(found.exact.all()),
+    }
+
+
+def _present(rows: Sequence[Row]) -> Findings:
+    by = {(r.cell["task"], r.cell["method"], r.cell["fraction"]): r.facts for r in rows}
+    names = list(dict.fromkeys(row.cell["task"] for row in rows))
+    lines = [_line(name, [by.get((name, method, 1.0)) for method in METHODS]) for name in names]
+    heads = ["task", "trees: input", "leaves", "penalty trees", "network: input", "last layer"]
+    heads += ["faults", "trees added", "repairs", "verified", "outcome", "wall s"]
+    tables = [Table("%Unsafe / %Goal", heads, lines)]
+    cells = []
+    for part in FRACTIONS:
+        found = [by.get((name, "ablation", part)) for name in names]
+        means = [
+            mean_or_none([facts[key] for facts in found if facts])
+            for key in ("faults", "unsafe", "goal", "seconds")
+        ]
+        cells.append([f"{100 * part:.0f} %", *("" if m is None else f"{m:.2f}" for m in means)])
+    heads = ["faults used", "faults", "%Unsafe", "%Goal", "repair, wall s"]
+    tables.append(Table("Part of the faults, repaired at once: means over tasks", heads, cells))
+    return Findings(
+        tables=tables,
+        figures={"unsafe": _curve(by, names, "unsafe"), "goal": _curve(by, names, "goal")},
+        notes=_notes(rows),
+    )
+
+
+def _line(name: str, cells: Sequence[Facts | None]) -> list[str]:
+    leaves, penalty, layer = cells
+    own = leaves or {}
+    shown = [name, _rates(leaves, "_before"), _rates(leaves), _rates(penalty)]
+    shown += [_rates(layer, "_before"), _rates(layer)]
+    shown += [str(own.get(key, "")) for key in ("faults", "trees", "repairs", "verified")]
+    return [*shown, own.get("outcome", ""), f"{own['seconds']:.0f}" if own else ""]
+
+
+def _rates(facts: Facts | None, when: str = "") -> str:
+    if facts is None:
+        return "-"
+    least = "" if facts["exact"] else "≥ "
+    return f"{least}{facts[f'unsafe{when}']:.1f} / {facts[f'goal{when}']:.1f}"
+
+
+def _curve(by: dict[Any, Facts | None], names: Sequence[str], key: str) -> LineFigure:
+    series = {}
+    for name in names:
+        points = [(100 * part, by.get((name, "ablation", part))) for part in FRACTIONS]
+        series[name] = [(x, float(facts[key])) for x, facts in points if facts]
+    return LineFigure(
+        title=f"%{key.capitalize()} after repairing part of the faults",
+        x_name="percent of the faults",
+        y_name="percent",
+        series=series,
+    )
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    cell = rows[0].cell
+    late = sum(row.facts is None for row in rows)
+    notes = [
+        f"network: the task's preset, {cell['steps']:,} steps; ensemble: 20 trees of depth 5 that "
+        f"imitate it; {cell['size']:,} runs per test; other start states for the rates",
+        "≥: not all start states could be exhausted; outcome: why the loop with leaves ended",
+    ]
+    if late:
+        notes.append(f"{late} cells did not end within {EXPERIMENT.cap_seconds:g} s")
+    return notes
+
+
+EXPERIMENT = Experiment(
+    name="repair",
+    plan=_plan,
+    measure=_measure,
+    present=_present,
+    isolated=True,
+    cap_seconds=1_800.0,
+)

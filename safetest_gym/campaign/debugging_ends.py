@@ -1,0 +1,61 @@
+"""Why a debugging loop ends when no new fault was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from safetest_gym.campaign.debugging_config import DebugEnd
+from safetest_gym.campaign.debugging_steps import Known, Tested
+
+__all__ = ["why_ended"]
+
+_SHOWN = 3
+_UNAVOIDABLE = (
+    "from where that begins no policy can be sure not to fail, so no repair can change it"
+)
+
+
+def why_ended(
+    tested: Tested,
+    known: Known,
+    fixed: NDArray[np.bool_],
+    verification: dict[str, Any] | None,
+) -> tuple[DebugEnd, str]:
+    """The end in a word and in a sentence.
+
+    Args:
+        fixed: which known faults the policy fixes.
+        verification: what was asked because nothing else was left to do.
+    """
+    where = f"{tested.unsafe} of {tested.runs} runs are unsafe"
+    open_ = np.flatnonzero(~fixed)
+    if len(open_):
+        shown = "; ".join(known.texts(int(row)) for row in open_[:_SHOWN])
+        return "stuck", (
+            f"{where}, none with a new fault; {len(open_)} of {len(known.faults)} known faults "
+            f"could not be fixed, such as {shown}"
+        )
+    if tested.unsafe and tested.unresolved:
+        return "unresolved", (
+            f"{where}, {tested.unresolved} of them left open by the decider's budget; raise it"
+        )
+    if tested.unsafe:
+        return "unavoidable", f"{where}, all without a fault: {_UNAVOIDABLE}"
+    return _verified(f"no unsafe run among {tested.runs}, every known fault is fixed", verification)
+
+
+def _verified(clean: str, verification: dict[str, Any] | None) -> tuple[DebugEnd, str]:
+    if verification is None:
+        return "no-fault", clean
+    if verification["verdict"] == "SAFE":
+        return "proof", "no run of the policy can fail; the proof is kept"
+    if verification["verdict"] == "UNKNOWN":
+        return "no-fault", f"{clean}; verification could not tell: {verification['reason']}"
+    if verification["unresolved"]:
+        return "unresolved", (
+            "verification found an unsafe run that the decider's budget left open; raise it"
+        )
+    return "unavoidable", f"verification found an unsafe run without a fault: {_UNAVOIDABLE}"

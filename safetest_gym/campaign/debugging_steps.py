@@ -1,0 +1,188 @@
+"""What a debugging loop does with one policy: judge, test, verify, repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from safetest_gym.campaign.debugging_config import DebugConfig
+from safetest_gym.campaign.debugging_log import DebugFolder, fingerprint
+from safetest_gym.campaign.debugging_starts import split_starts, starting_from
+from safetest_gym.campaign.executors import Executor
+from safetest_gym.campaign.known_good import Visited, visited_by
+from safetest_gym.campaign.pipeline import FaultTest
+from safetest_gym.deciders import Budget, Verdict, make_decider
+from safetest_gym.errors import ConfigError
+from safetest_gym.faults import find_faults
+from safetest_gym.faults.store import FaultStore
+from safetest_gym.fuzzing.runs import End, Run
+from safetest_gym.policies import Evaluation, Policy, evaluate
+from safetest_gym.repair.comparison import Comparison, compare_policies
+from safetest_gym.repair.repair import RepairOptions
+from safetest_gym.repair.report import RepairReport
+from safetest_gym.repair.requests import FaultSet
+
+if TYPE_CHECKING:
+    from safetest_gym.task import Task
+
+__all__ = ["Known", "Steps", "Tested", "version_of"]
+
+
+@dataclass(slots=True)
+class Tested:
+    """Sums over the runs of a policy's test."""
+
+    runs: int = 0
+    unsafe: int = 0
+    unavoidable: int = 0
+    unresolved: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """All faults of the store, how each reads, and how many are new with one policy."""
+
+    faults: FaultSet
+    texts: Callable[[int], str]
+    new: int
+
+
+class Steps:
+    """The steps of a loop on one task, from fixed start states."""
+
+    def __init__(
+        self,
+        task: Task,
+        config: DebugConfig,
+        options: RepairOptions,
+        folder: DebugFolder,
+        executor: Executor | None,
+    ) -> None:
+        self.task, self.config, self.options, self.folder = task, config, options, folder
+        self.executor = executor
+        self.starts = split_starts(
+            task, config.debugging_starts, config.evaluation_starts, config.test.seed
+        )
+        self._debugging = starting_from(task, self.starts.debugging)
+        self._input: tuple[Policy, Evaluation] | None = None
+        self._visited: Visited | None = None
+
+    @property
+    def input(self) -> Policy:
+        """The input policy."""
+        return self._first()[0]
+
+    def _first(self) -> tuple[Policy, Evaluation]:
+        if self._input is None:
+            policy = self.folder.load_policy(0, self.task)
+            self._input = policy, self._evaluated(policy)
+        return self._input
+
+    def judge(self, policy: Policy, number: int) -> tuple[Evaluation, Comparison]:
+        """%Unsafe and %Goal, and the input policy beside this one."""
+        first, before = self._first()
+        after = before if number == 0 else self._evaluated(policy)
+        return after, compare_policies(self.task, (first, policy), (before, after))
+
+    def _evaluated(self, policy: Policy) -> Evaluation:
+        starts, config = self.starts.evaluation, self.config
+        chosen = starts if self.starts.disjoint else len(starts)
+        return evaluate(policy, self.task, chosen, config.runs_per_start, config=config.evaluation)
+
+    def test(
+        self, policy: Policy, number: int, store: FaultStore, show: Callable[[float], None]
+    ) -> Tested:
+        """Fuzzing and fault analysis from the debugging starts; shows the fraction done."""
+        plan = replace(self.config.test, seed=self.config.test.seed + number)
+        test = FaultTest(
+            self._debugging,
+            policy,
+            plan,
+            store=store,
+            version=version_of(policy, number),
+            executor=self.executor,
+        )
+        found = Tested()
+        for chunk in test:
+            found.runs += sum(chunk.ends.values())
+            found.unsafe += chunk.ends["failing"]
+            found.unavoidable += chunk.unavoidable
+            found.unresolved += chunk.unresolved
+            show(found.runs / plan.runs)
+        return found
+
+    def known(self, policy: Policy, number: int, store: FaultStore) -> Known:
+        """Every fault found so far."""
+        entries = store.faults(self.task)
+        version = version_of(policy, number)
+        new = sum(entry.history[0].policy == version for entry in entries)
+        faults = FaultSet.of(self.task, [entry.fault for entry in entries])
+        return Known(faults, lambda row: entries[row].fault.describe(self.task), new)
+
+    def verify(self, policy: Policy, number: int, store: FaultStore) -> dict[str, Any] | None:
+        """Ask for a proof; the faults of an unsafe run go into the store."""
+        from safetest_gym.verify import verify
+
+        config = self.config
+        if config.verify == "none" or self.task.property.failure is None:
+            return None
+        try:
+            found = verify(policy, self.task, method=config.verify, budget=config.verify_budget)
+        except ConfigError as error:
+            if config.verify != "auto":
+                raise
+            return {"verdict": Verdict.UNKNOWN.name, "reason": str(error)}
+        facts: dict[str, Any] = {
+            "verdict": found.verdict.name,
+            "method": found.method,
+            "reason": found.reason,
+            "statistics": dict(found.statistics),
+        }
+        if found.proof is not None:
+            facts["proof"] = self.folder.save_proof(found.proof, number)
+        if found.run is not None:
+            run = Run(-1, found.run.states, found.run.actions, End.FAILING)
+            facts |= self._analysed(policy, number, run, store)
+        return facts
+
+    def _analysed(self, policy: Policy, number: int, run: Run, store: FaultStore) -> dict[str, Any]:
+        budget = Budget(states=self.config.test.decider_states)
+        decider = make_decider(self.config.test.decider, self.task, budget=budget)
+        found = find_faults(self.task, policy, [run], decider)
+        store.add(self.task, found.faults, policy=version_of(policy, number))
+        return {
+            "steps": len(run),
+            "faults": len(found.faults),
+            "unresolved": bool(found.unresolved),
+            "start": self.task.as_dict(run.start),
+        }
+
+    def repair(self, faults: FaultSet, number: int, store: FaultStore) -> RepairReport:
+        """Repair the input policy in all these faults; the result is policy ``number``."""
+        config, visited = self.config, self._visits()
+        keep = visited.keep(config.keep, config.keep_penalty)
+        policy, report = self.options.run(self.input, faults, keep)
+        self.folder.save_policy(policy, number)
+        saved = self.folder.load_policy(number, self.task)
+        store.update(self.task, saved, version_of(saved, number))
+        return replace(report, side_effects=visited.changed_by(self.input, saved))
+
+    def _visits(self) -> Visited:
+        """States on the input policy's runs, found once."""
+        if self._visited is None:
+            config = self.config
+            self._visited = visited_by(
+                self.input,
+                self._debugging,
+                most=max(config.visited, config.keep),
+                decider_states=config.test.decider_states,
+                max_steps=config.evaluation.step_limit,
+                seed=config.test.seed,
+            )
+        return self._visited
+
+
+def version_of(policy: Policy, number: int) -> str:
+    """A policy's name in the store."""
+    return f"{number:03d} {fingerprint(policy)}"

@@ -1,0 +1,226 @@
+"""The loop removes faults, tells why it stops, and survives a kill."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from safetest_gym.campaign.debugging import DebugConfig, debug_policy
+from safetest_gym.campaign.debugging_starts import split_starts, starting_from
+from safetest_gym.campaign.pipeline import TestPlan
+from safetest_gym.envs.tasks.one_way_line import OneWayLine
+from safetest_gym.envs.tasks.two_way_line import TwoWayLine
+from safetest_gym.errors import ConfigError
+from safetest_gym.policies import (
+    Interface,
+    Layer,
+    MlpPolicy,
+    Policy,
+    TablePolicy,
+    distil,
+    load_policy,
+)
+from safetest_gym.repair.repair import RepairOptions
+from safetest_gym.task import Task, load_task
+from tests.cli.test_faults import network
+
+CONFIG = DebugConfig(
+    test=TestPlan(runs=400),
+    debugging_starts=400,
+    evaluation_starts=100,
+    iterations=8,
+    visited=200,
+    verify="none",
+)
+
+
+@cache
+def line() -> Task:
+    generator = TwoWayLine(packages=4, locations=6)
+    return load_task(generator.model(), {"properties": generator.properties()})
+
+
+@cache
+def net() -> MlpPolicy:
+    return network(line(), 6)
+
+
+@cache
+def trees() -> Policy:
+    return distil(net(), line(), runs=100, trees=8)
+
+
+def config(*method: str, **changes: Any) -> DebugConfig:
+    # Solvers improve as long as they may; gradient steps end when they are done.
+    limit = 60.0 if "finetune" in method else 0.2
+    options = RepairOptions(method=method, time_limit=limit)  # type: ignore[arg-type]  # methods
+    return dataclasses.replace(CONFIG, repair=options, **changes)
+
+
+@pytest.mark.parametrize("method", ["leaves", "penalty-trees", "last-layer", "finetune"])
+def test_every_policy_of_the_loop_fixes_every_fault_found_until_then(
+    method: str, tmp_path: Path
+) -> None:
+    policy = trees() if method in ("leaves", "penalty-trees") else net()
+    result = debug_policy(line(), policy, config=config(method), directory=tmp_path)
+    assert len(result.iterations) > 1
+    assert all(row.faults_open == 0 for row in result.iterations[:-1])
+    assert result.iterations[0].faults_new > 0
+    assert result.end in ("no-fault", "iterations")
+
+
+def test_fewer_starts_are_unsafe_after_the_loop() -> None:
+    result = debug_policy(line(), net(), config=config("finetune"))
+    first, last = result.iterations[0], result.iterations[-1]
+    assert first.exact
+    assert last.unsafe_rate < first.unsafe_rate / 4
+    assert last.comparison is not None
+    assert last.comparison["made_safe"] > 0
+
+
+def test_the_folder_says_what_was_done(tmp_path: Path) -> None:
+    result = debug_policy(line(), net(), config=config("last-layer"), directory=tmp_path)
+    data = json.loads((tmp_path / "loop.json").read_text())
+    assert data["version"] == 1
+    assert data["task"] == line().name
+    assert data["digest"] == line().digest
+    assert data["method"] == "last-layer"
+    assert data["end"] == result.end
+    assert [row["number"] for row in data["iterations"]] == list(range(len(result.iterations)))
+    assert data["iterations"][0]["repair"]["method"] == "last-layer"
+    last = load_policy(tmp_path / "policies" / f"{len(result.iterations) - 1:03d}.pt", line())
+    states = np.array(split_starts(line(), 50, 50, 0).debugging)
+    masks = np.asarray(line().applicable_many(states))
+    assert (last.actions(states, masks) == result.policy.actions(states, masks)).all()
+
+
+def test_a_finished_loop_is_read_back(tmp_path: Path) -> None:
+    first = debug_policy(line(), net(), config=config("last-layer"), directory=tmp_path)
+    again = debug_policy(line(), net(), config=config("last-layer"), directory=tmp_path)
+    assert again.iterations == first.iterations
+
+
+def test_a_loop_that_ran_out_of_repairs_goes_on_with_more(tmp_path: Path) -> None:
+    short = config("penalty-trees", iterations=1)
+    stopped = debug_policy(line(), trees(), config=short, directory=tmp_path)
+    assert stopped.end == "iterations"
+    assert stopped.iterations[-1].faults_open == stopped.iterations[-1].faults_new
+    resumed = debug_policy(line(), trees(), config=config("penalty-trees"), directory=tmp_path)
+    whole = debug_policy(line(), trees(), config=config("penalty-trees"))
+    assert _facts(resumed) == _facts(whole)
+
+
+def _facts(result: Any) -> list[Any]:
+    rows = [dataclasses.replace(row, seconds={}) for row in result.iterations]
+    for row in rows:
+        if row.repair is not None:
+            row.repair.pop("seconds")
+    return rows
+
+
+def test_another_loop_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    debug_policy(line(), net(), config=config("last-layer", iterations=0), directory=tmp_path)
+    with pytest.raises(ConfigError, match="another method"):
+        debug_policy(line(), net(), config=config("finetune"), directory=tmp_path)
+
+
+def test_a_policy_that_no_method_repairs_is_refused() -> None:
+    table = TablePolicy(np.zeros((1, line().num_variables)), np.zeros(1, np.int64), net().interface)
+    with pytest.raises(ConfigError, match="only tree ensembles and networks"):
+        debug_policy(line(), table, config=CONFIG)
+
+
+def test_unsafe_runs_without_a_fault_end_the_loop_with_the_reason() -> None:
+    generator = OneWayLine(packages=3, locations=4, variant="icy")
+    task = load_task(generator.model(), {"properties": generator.properties()})
+    result = debug_policy(task, network(task, 1), config=config("last-layer", "finetune"))
+    assert result.end == "unavoidable"
+    assert "no policy can be sure not to fail" in result.reason
+    assert result.iterations[-1].unavoidable == result.iterations[-1].unsafe_runs > 0
+
+
+def _blind() -> MlpPolicy:
+    """A network that sees one variable only."""
+    names = Interface.of(line(), variables=[line().variables[-1].name])
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(4, 1)), rng.normal(size=(line().num_actions, 4))
+    layers = (
+        Layer(weights[0].astype(np.float32), np.zeros(4, np.float32), "relu"),
+        Layer(weights[1].astype(np.float32), np.zeros(line().num_actions, np.float32)),
+    )
+    return MlpPolicy(layers, names)
+
+
+def test_faults_that_no_such_policy_can_fix_end_the_loop_with_the_reason() -> None:
+    result = debug_policy(line(), _blind(), config=config("last-layer", iterations=30))
+    assert result.end == "stuck"
+    assert "known faults could not be fixed" in result.reason
+    assert result.iterations[-1].faults_open > 0
+
+
+def test_a_repair_that_fails_ends_the_loop_with_the_reason() -> None:
+    result = debug_policy(line(), net(), config=config("last-layer", keep=300, keep_penalty=np.inf))
+    if result.end == "repair-failed":
+        assert "no change of the last layer" in result.reason
+
+
+@pytest.mark.parametrize(("debugging", "evaluation"), [(10, 5), (300, 200)])
+def test_debugging_and_evaluation_starts_are_different_start_states(
+    debugging: int, evaluation: int
+) -> None:
+    found = split_starts(line(), debugging, evaluation, 3)
+    assert found.disjoint
+    assert (len(found.debugging), len(found.evaluation)) == (debugging, evaluation)
+    both = np.concatenate([found.debugging, found.evaluation])
+    assert len(np.unique(both, axis=0)) == debugging + evaluation
+    assert all(line().initial.contains(state) for state in both)
+
+
+def test_a_task_with_few_starts_uses_all_of_them_for_both() -> None:
+    count = line().initial.count()
+    assert count is not None
+    found = split_starts(line(), count, 1, 0)
+    assert not found.disjoint
+    assert len(found.debugging) == len(found.evaluation) == count
+
+
+def test_a_task_with_chosen_starts_is_the_same_task_otherwise() -> None:
+    states = split_starts(line(), 7, 5, 0).debugging
+    task = starting_from(line(), states)
+    assert task.digest == line().digest
+    assert task.initial.count() == 7
+    assert all(task.initial.contains(state) for state in states)
+
+
+_KILLED = """
+import sys
+from tests.campaign.test_debugging import config, debug_policy, line, trees
+debug_policy(line(), trees(), config=config("penalty-trees"), directory=sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_killed_loop_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    whole = debug_policy(line(), trees(), config=config("penalty-trees"))
+    command = [sys.executable, "-c", _KILLED, str(tmp_path)]
+    path = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
+        time.sleep(float(rng.uniform(1.5, 6.0)))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    resumed = debug_policy(line(), trees(), config=config("penalty-trees"), directory=tmp_path)
+    assert _facts(resumed) == _facts(whole)
