@@ -28,9 +28,10 @@ from safetest_gym.envs.tasks.beluga import Beluga
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
 from safetest_gym.policies import Policy, distil, evaluate, policy_from_sb3
-from safetest_gym.repair.repair import fixed_faults
+from safetest_gym.repair.repair import RepairOptions, default_methods, fixed_faults
 from safetest_gym.repair.requests import FaultSet
 from safetest_gym.repair.shielded_policy import GuardedPolicy
+from safetest_gym.repair.shields import DeciderShield
 from safetest_gym.reports import TaskSource, write_report, write_task_file
 from safetest_gym.verify import Verification, verify
 
@@ -42,7 +43,7 @@ _LEARNER: dict[str, Any] = {
     "learning_rate": 1e-3,
     "device": "cpu",
 }
-_TASK: dict[str, Any] = {"jigs": 4, "racks": 3}
+_TASK: dict[str, Any] = {"jigs": 3, "racks": 2}
 _NETWORK, _TREES = "network", "trees"
 
 
@@ -52,12 +53,12 @@ class DemoPlan:
 
     Attributes:
         steps: of training before faults are given back, ``more`` afterwards.
-        runs_per_start: sampled from each of the 24 start states, to judge a policy.
+        runs_per_start: sampled from each of the 6 start states, to judge a policy.
     """
 
     steps: int = 61_440
     more: int = 40_960
-    runs_per_start: int = 400
+    runs_per_start: int = 1_000
     seed: int = 0
 
 
@@ -67,7 +68,8 @@ class DemoRow:
 
     Attributes:
         name: what was done.
-        faults: known faults that it still has.
+        faults: faults of the trained policy that it still has; one in a state that it does
+            not reach any more does no harm.
         proof: "safe", "unsafe" or "unknown": what verification says of all start states.
         proved_states: states that the proof is about, 0 without one.
     """
@@ -158,9 +160,12 @@ class _Demonstration:
         checkpoint = self._train()
         policy = policy_from_sb3(MaskablePPO.load(checkpoint, env=self._make_env()))
         self._judge("as trained", policy)
+        self._judge(
+            "… with a decider as its shield", GuardedPolicy(policy, DeciderShield(self.task))
+        )
         self._train_on(checkpoint, masks=False)
         self._train_on(checkpoint, masks=True)
-        self._debug("network repaired", policy, _NETWORK)
+        self._debug("the network repaired", policy, _NETWORK)
         self._distil(policy)
         self.watch.stage("Writing the report")
         self._write_results()
@@ -188,10 +193,10 @@ class _Demonstration:
 
     def _tests(self, name: str, *, resume: bool = False) -> SafetyTestCallback:
         return SafetyTestCallback(
-            every_steps=8_192,
+            every_steps=4_096,
             folder=self.folder / name,
             resume=resume,
-            plan={"runs": 1_000, "share": None, "seed": self.plan.seed},
+            plan={"runs": 2_000, "share": None, "seed": self.plan.seed},
         )
 
     def _train(self) -> Path:
@@ -214,7 +219,7 @@ class _Demonstration:
     def _train_on(self, checkpoint: Path, *, masks: bool) -> None:
         """Train the same model further, with or without masks made of its faults."""
         more = self.plan.more
-        how = "with its faults as masks" if masks else "without masks"
+        how = "its faults masked" if masks else "as before"
         self.watch.stage(f"Training {more:,} steps more, {how}")
         model = MaskablePPO.load(checkpoint, env=self._make_env(), device="cpu")
         model.set_random_seed(self.plan.seed)
@@ -226,15 +231,17 @@ class _Demonstration:
             callbacks += [tests, shield]
         model.learn(more, callback=callbacks, reset_num_timesteps=False)
         policy = policy_from_sb3(model)
-        self._judge(f"trained on {how}", policy)
+        self._judge(f"trained on, {how}", policy)
         if masks:
-            self._judge("the same, masks kept", GuardedPolicy(policy, shield.shield))
+            self._judge("… with the masks kept", GuardedPolicy(policy, shield.shield))
 
     def _debug(self, name: str, policy: Policy, folder: str) -> None:
         """Repair the policy until nothing is found, or it is proved safe."""
         self.watch.stage(f"Debugging: {name}")
         config = DebugConfig(
-            test=TestPlan(runs=2_000, seed=self.plan.seed),
+            repair=RepairOptions(method=default_methods(policy), time_limit=1.0),
+            test=TestPlan(runs=4_000, strategy="uniform", lookahead=1, seed=self.plan.seed),
+            iterations=40,
         )
         result: DebugResult = debug_policy(
             self.task,
@@ -248,8 +255,8 @@ class _Demonstration:
     def _distil(self, policy: Policy) -> None:
         self.watch.stage("Copying the policy into a tree ensemble")
         ensemble = distil(policy, self.task, runs=2_000, seed=self.plan.seed)
-        self._judge("copied into 20 trees", ensemble)
-        self._debug("trees repaired", ensemble, _TREES)
+        self._judge("… copied into 20 trees", ensemble)
+        self._debug("the trees repaired", ensemble, _TREES)
 
     def _judge(self, name: str, policy: Policy) -> None:
         """Rates on the same start states, known faults that are left, and a proof."""

@@ -45,7 +45,7 @@ LOADED_WHEN_USED = {
 }
 ABOVE_THE_FACES = "bench"
 """The package that stands above the core and both faces, so it may import these."""
-LEARNERS = {CORE / "policies" / "maskable_dqn.py"}
+LEARNERS = {CORE / "policies" / name for name in ("encoder.py", "maskable_dqn.py")}
 """Modules that extend a learner, so they need it; their packages load them when used."""
 REGISTERING = {"gymnasium", "numpy"}
 """What importing the package costs, because it registers the environment ids."""

@@ -92,7 +92,7 @@ def _fuzz(task: Task, policy: Policy, cell: Cell) -> Facts:
         "unsafe": counts["failing"],
         "goal": counts["goal"],
         "seconds": round(watch.seconds, 4),
-        "steps": int(runs.lengths.sum()),
+        "run_steps": int(runs.lengths.sum()),
     }
 
 

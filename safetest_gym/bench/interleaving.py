@@ -36,11 +36,14 @@ WAYS = (
     "RL only",
     "RL, then repair",
     "repair, then RL",
-    "RL and repair interleaved",
+    "RL and repair in turns",
+    "RL with RepairCallback",
     "shielded RL",
 )
 REPAIR_SHARE = 0.5
-"""Of the seconds, for the ways that repair before or after all learning."""
+"""Of the seconds, for the ways that repair a whole policy."""
+
+_TURNS = 4
 
 _ENDLESS = 10**9
 _ROUND = 64 * 64
@@ -118,8 +121,10 @@ class _Way:
         """What a repair before or after all learning may take."""
         return float(self.cell["seconds"]) * (REPAIR_SHARE if self.by_seconds else 1.0)
 
-    def learn(self, until: float, callbacks: Sequence[BaseCallback] = ()) -> None:
-        """Train for all timesteps, or until so many seconds are used up."""
+    def learn(
+        self, until: float, callbacks: Sequence[BaseCallback] = (), *, turns: int = 1
+    ) -> None:
+        """Train for all timesteps or one turn's, or until so many seconds are used up."""
         from stable_baselines3.common.callbacks import BaseCallback
 
         began = self.began
@@ -135,7 +140,8 @@ class _Way:
             def _on_step(self) -> bool:
                 return not self.over
 
-        given = self.cell["steps"] - self.cell["steps"] % _ROUND
+        given = self.cell["steps"] // turns
+        given -= given % _ROUND
         total = _ENDLESS if self.by_seconds else given
         clock: list[BaseCallback] = [Clock()] if self.by_seconds else []
         before = self.model.num_timesteps
@@ -175,11 +181,22 @@ class _Way:
                     visited=0,
                 )
                 result = debug_policy(self.task, policy, config=config, directory=place)
-                self.repairs = len(result.iterations) - 1
                 used_up = time.process_time() - began >= seconds
                 if result.end != "iterations" or used_up:
                     break
+        self.repairs += len(result.iterations) - 1
         return result.policy
+
+    def put(self, after: Policy) -> None:
+        """Give the learner the weights of its repaired policy."""
+        from safetest_gym.policies import MlpPolicy, policy_from_sb3
+        from safetest_gym.repair.sb3_model import changed_tensors
+
+        before = policy_from_sb3(self.model)
+        assert isinstance(before, MlpPolicy)
+        assert isinstance(after, MlpPolicy)
+        network = self.model.policy
+        network.load_state_dict(changed_tensors(network.state_dict(), before, after))
 
 
 def _measure(cell: Cell, folder: Path) -> Facts:
@@ -212,16 +229,15 @@ def _learn_then_repair(way: _Way) -> Policy:
 
 
 def _repair_then_learn(way: _Way) -> None:
-    from safetest_gym.policies import MlpPolicy, policy_from_sb3
-    from safetest_gym.repair.sb3_model import changed_tensors
-
-    before = policy_from_sb3(way.model)
-    after = way.repair(way.repair_seconds)
-    assert isinstance(before, MlpPolicy)
-    assert isinstance(after, MlpPolicy)
-    network = way.model.policy
-    network.load_state_dict(changed_tensors(network.state_dict(), before, after))
+    way.put(way.repair(way.repair_seconds))
     way.learn(way.cell["seconds"])
+
+
+def _take_turns(way: _Way) -> None:
+    seconds = way.cell["seconds"]
+    for turn in range(_TURNS):
+        way.learn((turn + 1 - REPAIR_SHARE) / _TURNS * seconds, turns=_TURNS)
+        way.put(way.repair(way.repair_seconds / _TURNS))
 
 
 def _interleave(way: _Way) -> None:
@@ -245,7 +261,7 @@ def _shield(way: _Way) -> None:
 _WORK: dict[str, Callable[[_Way], Policy | None]] = dict(
     zip(
         WAYS,
-        (_stay, _learn, _learn_then_repair, _repair_then_learn, _interleave, _shield),
+        (_stay, _learn, _learn_then_repair, _repair_then_learn, _take_turns, _interleave, _shield),
         strict=True,
     )
 )
@@ -359,7 +375,8 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         f"equal timesteps: {cell['steps']:,} further timesteps of training, and at most "
         f"{cell['seconds']} CPU seconds of repair besides; equal seconds: {cell['seconds']} CPU "
         "seconds for everything, half of them for repair where that comes before or after all "
-        "learning; training ends with the rollout, repair with the iteration, that uses them up",
+        "learning, or in turns; training ends with the rollout, repair with the iteration, that "
+        "uses them up",
         "%Unsafe: start states, all of them, from which some run of the policy fails, exhausted; "
         "%Goal: of 200 sampled runs from each; every start state is safe under a perfect policy",
         "shielded: the same policy with the decider's masks",

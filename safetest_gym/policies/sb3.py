@@ -180,7 +180,10 @@ def _check_spaces(model: BaseAlgorithm, interface: Interface) -> None:
             f"actions: {', '.join(interface.actions)}"
         )
     if not isinstance(space, spaces.Box) or len(space.shape) != 1:
-        raise PolicyError(f"the model observes {space}; only a vector (1-D Box) can be reproduced")
+        raise PolicyError(
+            f"the model observes {space}; only a vector (1-D Box) can be reproduced: leave out "
+            "frame stacks and other wrappers that change observations"
+        )
     if space.shape != (len(interface.variables),):
         raise PolicyError(
             f"the model observes {space.shape[0]} numbers, the interface has "

@@ -86,12 +86,7 @@ def repair(
         ConfigError: the method is not for this kind of policy, or the solver is not usable.
     """
     begun = time.monotonic()
-    if variant not in ("weak", "strong"):
-        raise ConfigError(f"variant must be 'weak' or 'strong', got {variant!r}")
-    if not time_limit > 0 or not gap >= 0:
-        raise ConfigError(
-            f"time_limit must be positive and gap at least 0, got {time_limit}, {gap}"
-        )
+    _check(variant, time_limit, gap)
     methods = (method,) if isinstance(method, str) else tuple(method)
     runs = [_method(name, policy) for name in methods]
     wanted = demands(policy, faults, keep, variant)
@@ -118,6 +113,15 @@ def repair(
         attempts=attempts,
         seconds=time.monotonic() - begun,
     )
+
+
+def _check(variant: str, time_limit: float, gap: float) -> None:
+    if variant not in ("weak", "strong"):
+        raise ConfigError(f"variant must be 'weak' or 'strong', got {variant!r}")
+    if not time_limit > 0 or not gap >= 0:
+        raise ConfigError(
+            f"time_limit must be positive and gap at least 0, got {time_limit}, {gap}"
+        )
 
 
 def default_methods(policy: Policy) -> tuple[Method, ...]:

@@ -47,7 +47,7 @@ CASES = {
     "OneWayLine": Case(generator=OneWayLine(), steps=2_048, rollout=8),
     "TwoWayLine icy_park": Case(
         generator=TwoWayLine(packages=1, locations=5, variant="icy_park", icy=(2,)),
-        steps=81_920,
+        steps=40_960,
         rollout=128,
     ),
     "FlappyBird": Case(generator=FlappyBird(width=40, height=20), steps=32_768, rollout=128),

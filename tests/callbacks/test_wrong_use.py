@@ -46,7 +46,7 @@ def _stacking_env() -> DummyVecEnv:
 @every_callback
 def test_an_environment_that_is_not_ours(name: str) -> None:
     model = PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=16)
-    with pytest.raises(ConfigError, match="not a JaniEnv.*make it with"):
+    with pytest.raises(ConfigError, match=r"not a JaniEnv.*make it with"):
         model.learn(16, CALLBACKS[name]())
 
 
