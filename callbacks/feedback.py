@@ -38,7 +38,7 @@ class FeedbackCallback(TestFollower):
         transitions: real ones that are added to the replay buffer per new fault, for the
             action that was wrong and for each that is safe there.
         lessons: steps of gradient descent before each rollout of PPO, A2C or MaskablePPO,
-            on the probability of actions other than faults in the newest fault states (see
+            on the probability of actions other than faults in the fault states met last (see
             `Lessons`); 0 for none.
     """
 
@@ -137,14 +137,13 @@ class FeedbackCallback(TestFollower):
             self.logger.record("feedback/lessons_needed_rate", needed)
 
     def _on_each_step(self) -> None:
-        if not self.penalty:
-            return
         assert self._faults is not None
         if len(self._faults):
-            actions = np.asarray(self.locals["actions"]).reshape(-1)
+            rows = np.arange(len(self._states))
             permitted = self._faults.mask_many(self._states)
-            hits = ~permitted[np.arange(len(actions)), actions]
-            if hits.any():
+            self._lessons.add(self._states[~permitted.all(axis=1)])
+            hits = ~permitted[rows, np.asarray(self.locals["actions"]).reshape(-1)]
+            if self.penalty and hits.any():
                 self.penalties += int(hits.sum())
                 self._rewards()[hits] -= self._scaled_penalty()
         self._states = exact_states(environment_of(self.model))

@@ -44,7 +44,7 @@ class Case:
 
 
 CASES = {
-    "OneWayLine": Case(generator=OneWayLine(), steps=2_048, rollout=8),
+    "OneWayLine": Case(generator=OneWayLine(), steps=1_536, rollout=8),
     "TwoWayLine icy_park": Case(
         generator=TwoWayLine(packages=1, locations=5, variant="icy_park", icy=(2,)),
         steps=40_960,
