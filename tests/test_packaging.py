@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LINKED = {"safetest_gym/envs": "envs", "safetest_gym/callbacks": "callbacks"}
 NAMES = {"PIL": "pillow", "sklearn": "scikit-learn"}
 """Import names that differ from the names packages are installed by."""
-OPTIONAL = {"dd", "ray"}
+OPTIONAL = {"dd", "momba", "ray", "stormpy"}
 
 
 @pytest.fixture(scope="module")

@@ -75,18 +75,12 @@ def test_every_fault_of_many_random_networks_is_fixed(variant: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["weak", "strong"])
 def test_every_fault_of_many_random_networks_is_fixed_by_gradient_steps(variant: str) -> None:
-    conflicts = 0
     for seed in range(100, 200):
         policy = random_network(np.random.default_rng(seed), [4, 32, 16, 5], "relu")
         faults = faults_of(policy, seed, 50)
-        try:
-            repair(policy, faults, method="last-layer", variant=variant, time_limit=0.2)  # type: ignore[arg-type]  # one of the two
-        except RepairError:
-            conflicts += 1
         repaired, report = repair(policy, faults, method="finetune", variant=variant)  # type: ignore[arg-type]  # one of the two
         assert report.all_fixed
         assert bad_decisions(repaired, faults, variant) == []
-    assert conflicts >= 10
 
 
 def test_contradicting_faults_in_one_leaf_get_a_new_tree() -> None:
