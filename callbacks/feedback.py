@@ -50,7 +50,7 @@ class FeedbackCallback(TestFollower):
         start_share: float = 0.0,
         pool_size: int = 1000,
         transitions: int = 0,
-        lessons: int = 30,
+        lessons: int = 100,
     ) -> None:
         super().__init__(tests)
         if min(penalty, transitions, lessons) < 0 or pool_size < 1 or not 0 <= start_share <= 1:

@@ -67,7 +67,7 @@ class ShieldCallback(TestFollower):
         tests: Tests = None,
         extra: Shield | str | Path | None = None,
         save_path: str | Path | None = None,
-        lessons: int = 30,
+        lessons: int = 100,
     ) -> None:
         super().__init__(tests)
         if mode not in get_args(Mode):

@@ -44,6 +44,7 @@ REPAIR_SHARE = 0.5
 """Of the seconds, for the ways that repair a whole policy."""
 
 _TURNS = 4
+_SEEDS = 3
 
 _ENDLESS = 10**9
 _ROUND = 64 * 64
@@ -51,14 +52,11 @@ _ROUND = 64 * 64
 
 
 def _plan(setting: Setting) -> list[Cell]:
-    if setting.quick:
-        sizes = {"before": 61_440, "steps": 40_960, "seconds": 10, "seeds": 3}
-    else:
-        sizes = {"before": 61_440, "steps": 204_800, "seconds": 60, "seeds": 5}
-    seeds = range(setting.seed, setting.seed + sizes.pop("seeds"))
+    steps, seconds = (40_960, 10) if setting.quick else (122_880, 30)
+    sizes = {"before": 61_440, "steps": steps, "seconds": seconds}
     return [
         {"way": way, "equal": equal, "seed": seed, **sizes}
-        for seed in seeds
+        for seed in range(setting.seed, setting.seed + _SEEDS)
         for equal in ("timesteps", "seconds")
         for way in WAYS
         if way != "start" or equal == "timesteps"
@@ -122,9 +120,9 @@ class _Way:
         return float(self.cell["seconds"]) * (REPAIR_SHARE if self.by_seconds else 1.0)
 
     def learn(
-        self, until: float, callbacks: Sequence[BaseCallback] = (), *, turns: int = 1
+        self, until: float, callbacks: Sequence[BaseCallback] = (), *, part: float = 1.0
     ) -> None:
-        """Train for all timesteps or one turn's, or until so many seconds are used up."""
+        """Train until a part of all timesteps is done, or until so many seconds are used up."""
         from stable_baselines3.common.callbacks import BaseCallback
 
         began = self.began
@@ -140,9 +138,8 @@ class _Way:
             def _on_step(self) -> bool:
                 return not self.over
 
-        given = self.cell["steps"] // turns
-        given -= given % _ROUND
-        total = _ENDLESS if self.by_seconds else given
+        rollouts = int(part * self.cell["steps"]) // _ROUND - self.steps // _ROUND
+        total = _ENDLESS if self.by_seconds else rollouts * _ROUND
         clock: list[BaseCallback] = [Clock()] if self.by_seconds else []
         before = self.model.num_timesteps
         self.model.learn(total, [*callbacks, *clock], reset_num_timesteps=False)
@@ -236,7 +233,7 @@ def _repair_then_learn(way: _Way) -> None:
 def _take_turns(way: _Way) -> None:
     seconds = way.cell["seconds"]
     for turn in range(_TURNS):
-        way.learn((turn + 1 - REPAIR_SHARE) / _TURNS * seconds, turns=_TURNS)
+        way.learn((turn + 1 - REPAIR_SHARE) / _TURNS * seconds, part=(turn + 1) / _TURNS)
         way.put(way.repair(way.repair_seconds / _TURNS))
 
 
@@ -320,7 +317,7 @@ def _line(way: str, rows: Sequence[Row]) -> list[str]:
     cells = [way, str(len(facts))]
     for name in _COLUMNS:
         values = [fact[name] for fact in facts]
-        digits = 0 if name in ("timesteps", "repairs") else 1
+        digits = {"timesteps": 0, "repairs": 0, "failing_runs": 2}.get(name, 1)
         low, high = min(values), max(values)
         spread = "" if low == high else f" ({low:,.{digits}f} to {high:,.{digits}f})"
         cells.append(f"{sum(values) / len(values):,.{digits}f}{spread}")

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from safetest_gym.repair.requests import FaultSet
     from safetest_gym.task import Task
 
-__all__ = ["EXPERIMENT", "TASKS"]
+__all__ = ["EXPERIMENT", "TASKS", "cells_of"]
 
-QUICK = ("Beluga-3", "Beluga-4", "OneWayLine-det-5")
+QUICK = ("Beluga-3", "Beluga-4", "TwoWayLine-det-15")
 METHODS = ("leaves", "penalty-trees", "last-layer")
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
 
@@ -34,7 +34,6 @@ def _tasks() -> dict[str, tuple[str, dict[str, Any]]]:
     tasks: dict[str, tuple[str, dict[str, Any]]] = {
         "Beluga-3": ("Beluga", {"jigs": 3}),
         "Beluga-4": ("Beluga", {"jigs": 4}),
-        "OneWayLine-det-5": ("OneWayLine", {"packages": 5, "locations": 6}),
     }
     for name in ("OneWayLine", "TwoWayLine"):
         for variant in ("det", "icy", "icy_park"):
@@ -51,13 +50,15 @@ TASKS = _tasks()
 
 
 def _plan(setting: Setting) -> list[Cell]:
-    names = QUICK if setting.quick else tuple(TASKS)
-    sizes = (
-        {"steps": 40_000, "size": 1_000} if setting.quick else {"steps": 200_000, "size": 10_000}
-    )
+    return cells_of(QUICK if setting.quick else tuple(TASKS), setting)
+
+
+def cells_of(names: Sequence[str], setting: Setting) -> list[Cell]:
+    """The cells of these rows of the table."""
+    steps, size = (25_000, 1_000) if setting.quick else (100_000, 10_000)
     cells: list[Cell] = []
     for name in names:
-        common = {"task": name, "seed": setting.seed, **sizes}
+        common = {"task": name, "seed": setting.seed, "steps": steps, "size": size}
         cells += [{**common, "method": method, "fraction": 1.0} for method in METHODS]
         cells += [{**common, "method": "ablation", "fraction": part} for part in FRACTIONS]
     return cells
@@ -112,9 +113,9 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
         runs_per_start=5,
         evaluation=EvaluationConfig(step_limit=step_limit, max_states=1_000_000),
         iterations=20 if quick else 40,
-        seconds=60 if quick else 300,
+        seconds=60 if quick else 150,
         visited=500,
-        verify_budget=Budget(seconds=20 if quick else 60, megabytes=1500),
+        verify_budget=Budget(seconds=30 if quick else 60, megabytes=1500),
     )
 
 
@@ -166,7 +167,8 @@ def _once(task: Task, policy: Policy, faults: FaultSet, config: DebugConfig, met
     if len(faults):
         begun = time.monotonic()
         how: Any = "penalty-trees" if method == "penalty-trees" else "leaves"
-        after, report = repair(policy, faults, method=how, time_limit=20.0, gap=0.02)
+        limit = config.repair.time_limit if config.repair else 20.0
+        after, report = repair(policy, faults, method=how, time_limit=limit, gap=0.02)
         facts["seconds"] = round(time.monotonic() - begun, 3)
         facts["open"] = int((~report.fixed).sum())
         facts["trees"] = report.trees_added
