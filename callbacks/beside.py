@@ -8,7 +8,7 @@ import numpy as np
 
 from safetest_gym.policies import Policy, TreeEnsemblePolicy, distil
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repair import RepairOptions
+from safetest_gym.repair.repairing import RepairOptions
 from safetest_gym.repair.requests import FaultSet
 from safetest_gym.task import Task
 

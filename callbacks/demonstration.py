@@ -28,7 +28,7 @@ from safetest_gym.envs.tasks.beluga import Beluga
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
 from safetest_gym.policies import Policy, distil, evaluate, policy_from_sb3
-from safetest_gym.repair.repair import RepairOptions, default_methods, fixed_faults
+from safetest_gym.repair.repairing import RepairOptions, default_methods, fixed_faults
 from safetest_gym.repair.requests import FaultSet
 from safetest_gym.repair.shielded_policy import GuardedPolicy
 from safetest_gym.repair.shields import DeciderShield

@@ -23,7 +23,7 @@ from safetest_gym.policies import (
 )
 from safetest_gym.policies.sb3 import SB3Policy
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repair import RepairOptions, fixed_faults
+from safetest_gym.repair.repairing import RepairOptions, fixed_faults
 from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet
 

@@ -162,7 +162,7 @@ class _Way:
         from safetest_gym.campaign.pipeline import TestPlan
         from safetest_gym.deciders import Budget
         from safetest_gym.policies import policy_from_sb3
-        from safetest_gym.repair.repair import RepairOptions, default_methods
+        from safetest_gym.repair.repairing import RepairOptions, default_methods
 
         policy = policy_from_sb3(self.model)
         began = time.process_time()

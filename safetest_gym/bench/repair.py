@@ -97,7 +97,7 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
     from safetest_gym.campaign.pipeline import TestPlan
     from safetest_gym.deciders import Budget
     from safetest_gym.policies import EvaluationConfig
-    from safetest_gym.repair.repair import RepairOptions
+    from safetest_gym.repair.repairing import RepairOptions
 
     quick = cell["size"] < 10_000
     layer = cell["method"] == "last-layer"
@@ -160,7 +160,7 @@ def _once(task: Task, policy: Policy, faults: FaultSet, config: DebugConfig, met
     """Repair the given faults, and judge what comes out."""
     from safetest_gym.campaign.debugging_starts import split_starts
     from safetest_gym.policies import evaluate
-    from safetest_gym.repair.repair import repair
+    from safetest_gym.repair.repairing import repair
 
     facts: Facts = {"faults": len(faults), "open": 0, "trees": 0, "seconds": 0.0}
     after: Any = policy

@@ -19,7 +19,7 @@ from safetest_gym.errors import ConfigError
 from safetest_gym.faults.store import FaultStore
 from safetest_gym.policies import Policy
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repair import fixed_faults
+from safetest_gym.repair.repairing import fixed_faults
 from safetest_gym.repair.report import RepairReport
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from safetest_gym.campaign.pipeline import TestPlan
 from safetest_gym.deciders import Budget
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies import EvaluationConfig, Policy
-from safetest_gym.repair.repair import RepairOptions, default_methods
+from safetest_gym.repair.repairing import RepairOptions, default_methods
 
 __all__ = ["BUDGETS", "DebugConfig", "DebugEnd"]
 

@@ -19,7 +19,7 @@ from safetest_gym.faults.store import FaultStore
 from safetest_gym.fuzzing.runs import End, Run
 from safetest_gym.policies import Evaluation, Policy, evaluate
 from safetest_gym.repair.comparison import Comparison, compare_policies
-from safetest_gym.repair.repair import RepairOptions
+from safetest_gym.repair.repairing import RepairOptions
 from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet
 

@@ -12,6 +12,7 @@ import typer
 
 from safetest_gym.cli.arguments import takes
 from safetest_gym.cli.options import open_subject
+from safetest_gym.cli.remembering import remember_task
 from safetest_gym.cli.reporting import print_json
 from safetest_gym.cli.testing import FuzzOptions, exit_if_found, open_policy, progress_bar
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from safetest_gym.campaign.debugging import DebugConfig, DebugResult
     from safetest_gym.campaign.debugging_log import Iteration
     from safetest_gym.policies import Policy
-    from safetest_gym.repair.repair import RepairOptions
+    from safetest_gym.repair.repairing import RepairOptions
 
 __all__ = ["repair"]
 
@@ -107,6 +108,14 @@ def repair(options: _Options) -> None:
             watch=_Watch(advance, quiet=options.as_json),
             executor=executor,
         )
+    remember_task(
+        options.out,
+        options.model,
+        options.properties,
+        options.choice,
+        options.constants,
+        options.mode,
+    )
     file = _as_zip(options, policy, result)
     if options.as_json:
         print_json(
@@ -174,7 +183,7 @@ def _as_zip(options: _Options, policy: Policy, result: DebugResult) -> Path:
 
 
 def _repair_options(options: _Options, policy: Policy) -> RepairOptions:
-    from safetest_gym.repair.repair import RepairOptions, default_methods
+    from safetest_gym.repair.repairing import RepairOptions, default_methods
 
     usual = default_methods(policy)
     first = options.method or usual[0]

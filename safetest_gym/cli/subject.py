@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from safetest_gym.task import Task
 
-__all__ = ["Subject", "bundled_name", "open_bundled"]
+__all__ = ["Subject", "bundled_name", "open_bundled", "read_parameters"]
 
 _ID = re.compile(r"(?:safetest/)?([A-Za-z]+)(?:-v0)?")
 
@@ -54,13 +54,14 @@ def open_bundled(name: str, constants: Sequence[str], arguments: dict[str, Any])
     # By name, because the core knows no face; these load only for bundled tasks.
     bundled: Any = import_module("safetest_gym.envs.bundled")
     options: Any = import_module("safetest_gym.envs.options")
-    generator, environment = bundled.split_arguments(name, _read_parameters(constants))
+    generator, environment = bundled.split_arguments(name, read_parameters(constants))
     task, found = options.open_task(generator, {**environment, **arguments})
     observed = None if found.observed is None else tuple(found.observed)
     return Subject(task, generator, observed, found.step_limit)
 
 
-def _read_parameters(texts: Sequence[str]) -> dict[str, Any]:
+def read_parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """``NAME=VALUE`` texts of a bundled task's parameters; values are JSON or words."""
     parameters: dict[str, Any] = {}
     for text in texts:
         name, separator, value = (part.strip() for part in text.partition("="))

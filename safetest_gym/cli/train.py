@@ -25,6 +25,7 @@ from safetest_gym.cli.options import (
     PropertyChoice,
     open_subject,
 )
+from safetest_gym.cli.remembering import remember_task
 from safetest_gym.cli.reporting import print_json
 from safetest_gym.errors import ConfigError
 
@@ -96,6 +97,11 @@ def train(options: _Options) -> None:
     except KeyboardInterrupt:
         print(f"the same command continues from {options.out}", file=sys.stderr)
         raise
+    finally:
+        if (options.out / "run.json").exists():
+            remember_task(
+                options.out, options.model, options.properties, options.choice, options.constants
+            )
     if options.as_json:
         print_json(summary)
     else:

@@ -17,7 +17,7 @@ from safetest_gym.policies.mlp import MlpPolicy
 from safetest_gym.policies.sb3 import SB3Policy, policy_from_sb3
 from safetest_gym.policies.scaling import Scaling
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repair import RepairOptions, fixed_faults
+from safetest_gym.repair.repairing import RepairOptions, fixed_faults
 from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet, KeepSet
 

@@ -44,7 +44,8 @@ class _Rewards(BaseCallback):
 
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "MaskablePPO", "DQN", "QRDQN"])
 def test_a_step_that_repeats_a_fault_is_punished(algorithm: str, plan: Plan) -> None:
-    feedback = FeedbackCallback(tests={"every_steps": 32, "plan": plan}, penalty=100.0)
+    tests = {"every_steps": 32, "plan": plan}
+    feedback = FeedbackCallback(tests=tests, penalty=100.0, lessons=0)
     seen = _Rewards(feedback)
     # What explores all the time meets faults again soon.
     options = {"exploration_final_eps": 1.0} if "DQN" in algorithm else {}

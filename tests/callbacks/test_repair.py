@@ -13,7 +13,7 @@ from safetest_gym.callbacks.safety_test import SafetyTestCallback
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies import load_policy, policy_from_sb3
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repair import fixed_faults, repair
+from safetest_gym.repair.repairing import fixed_faults, repair
 from safetest_gym.repair.requests import FaultSet
 from tests.callbacks.conftest import make_model
 

@@ -31,7 +31,7 @@ from safetest_gym.policies import (
     distil,
     load_policy,
 )
-from safetest_gym.repair.repair import RepairOptions
+from safetest_gym.repair.repairing import RepairOptions
 from safetest_gym.task import Task, load_task
 from tests.cli.test_faults import network
 

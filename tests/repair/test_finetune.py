@@ -7,7 +7,7 @@ import pytest
 
 from safetest_gym.policies import MlpPolicy
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repair import repair
+from safetest_gym.repair.repairing import repair
 from safetest_gym.repair.requests import FaultSet, KeepSet
 from tests.oracles.policies import random_network
 from tests.repair.faulty import bad_decisions, faults_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from safetest_gym.policies import MlpPolicy, policy_from_sb3
-from safetest_gym.repair.repair import RepairOptions, repair
+from safetest_gym.repair.repairing import RepairOptions, repair
 from safetest_gym.repair.requests import FaultSet
 from safetest_gym.repair.sb3_model import repair_sb3, write_repaired_zip
 from tests.oracles.policies import interface

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from safetest_gym.errors import ConfigError
-from safetest_gym.repair.repair import repair
+from safetest_gym.repair.repairing import repair
 from safetest_gym.repair.solver import RESTRICTED_SIZE, Program, choose_solver
 from tests.repair.faulty import faults_of, forest
 

@@ -10,7 +10,7 @@ import pytest
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies.xgboost_file import to_booster
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repair import repair
+from safetest_gym.repair.repairing import repair
 from safetest_gym.repair.requests import FaultSet, KeepSet
 from tests.oracles.policies import random_network, random_states
 from tests.repair.faulty import bad_decisions, faults_of, forest, taken
