@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from safetest_gym.callbacks import SafetyTestCallback
     from safetest_gym.task import Task
 
-__all__ = ["EXPERIMENT", "TASKS", "TRAININGS"]
+__all__ = ["EXPERIMENT", "TASKS", "TRAININGS", "cells_of"]
 
 TASKS: dict[str, tuple[str, dict[str, Any], int, int]] = {
-    "OneWayLine": ("OneWayLine", {}, 8_192, 32),
-    "FlappyBird": ("FlappyBird", {"width": 40, "height": 20}, 24_576, 128),
+    "OneWayLine": ("OneWayLine", {}, 512, 8),
     "TwoWayLine icy_park": (
         "TwoWayLine",
-        {"packages": 1, "locations": 5, "variant": "icy_park"},
-        102_400,
+        {"packages": 1, "locations": 5, "variant": "icy_park", "icy": [2]},
+        40_960,
         128,
     ),
+    "FlappyBird": ("FlappyBird", {"width": 40, "height": 20}, 32_768, 128),
 }
-"""Generator, its parameters, timesteps and steps of a rollout per copy; quick: the first two."""
+"""Generator, its parameters, timesteps and steps of a rollout per copy."""
 
 TRAININGS = (
     "plain",
@@ -39,8 +39,8 @@ TRAININGS = (
     "the same, no lessons",
     "decider shield",
     "feedback",
-    "penalties only",
-    "starts only",
+    "feedback and starts",
+    "penalties alone",
 )
 _COPIES = 32
 _TESTS = 20
@@ -56,20 +56,24 @@ def _callback(training: str, tests: SafetyTestCallback) -> BaseCallback | None:
         "the same, no lessons": lambda: ShieldCallback(mode="faults", tests=tests, lessons=0),
         "decider shield": lambda: ShieldCallback(mode="decider", tests=tests),
         "feedback": lambda: FeedbackCallback(tests=tests),
-        "penalties only": lambda: FeedbackCallback(tests=tests, penalty=1.0, start_share=0),
-        "starts only": lambda: FeedbackCallback(tests=tests, penalty=0, start_share=0.25),
+        "feedback and starts": lambda: FeedbackCallback(tests=tests, start_share=0.25),
+        "penalties alone": lambda: FeedbackCallback(tests=tests, lessons=0),
     }
     return makers[training]()
 
 
 def _plan(setting: Setting) -> list[Cell]:
-    names = list(TASKS)[: 2 if setting.quick else None]
     seeds = range(setting.seed, setting.seed + (1 if setting.quick else 5))
+    return cells_of(tuple(TASKS), TRAININGS, seeds)
+
+
+def cells_of(tasks: Sequence[str], trainings: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+    """These trainings of these tasks."""
     return [
-        {"task": name, "training": training, "seed": seed}
+        {"task": task, "training": training, "seed": seed, "steps": TASKS[task][2]}
         for seed in seeds
-        for name in names
-        for training in TRAININGS
+        for task in tasks
+        for training in trainings
     ]
 
 
@@ -89,9 +93,9 @@ def _measure(cell: Cell, folder: Path) -> Facts:
             return True
 
     model, task = _new_model(cell)
-    steps = TASKS[cell["task"]][2]
+    steps = cell["steps"]
     failures = Failures()
-    plan = {"seed": cell["seed"], "share": None, "runs": 256, "max_steps": 200}
+    plan = {"seed": cell["seed"], "share": None}
     tests = SafetyTestCallback(every_steps=steps // _TESTS, plan=plan)
     callback = _callback(cell["training"], tests)
     begun = time.process_time()
@@ -123,7 +127,7 @@ def _new_model(cell: Cell) -> tuple[MaskablePPO, Task]:
         "MlpPolicy",
         env,
         n_steps=rollout,
-        batch_size=512,
+        batch_size=min(512, rollout * _COPIES),
         n_epochs=5,
         learning_rate=1e-3,
         ent_coef=0.01,
