@@ -36,6 +36,8 @@ class DebugConfig:
         repair: by default `default_methods` of the policy.
         test: fuzzing and fault analysis of every policy, with its budgets; the policy's
             number is added to the seed, so that every test does new runs.
+        exhaust: after the runs, so many of the states that the policy can visit from the
+            debugging starts are searched for faults, too; 0 for none.
         iterations: repairs at most.
         seconds: after this no further repair is begun.
         debugging_starts: start states that faults are looked for from.
@@ -51,6 +53,7 @@ class DebugConfig:
 
     repair: RepairOptions | None = None
     test: TestPlan = field(default_factory=lambda: TestPlan(runs=10_000))
+    exhaust: int = 20_000
     iterations: int = 20
     seconds: float = math.inf
     debugging_starts: int = 10_000
@@ -64,9 +67,11 @@ class DebugConfig:
     visited: int = 2_000
 
     def __post_init__(self) -> None:
-        if self.iterations < 0 or self.keep < 0 or self.visited < 0 or not self.seconds > 0:
+        counts = (self.iterations, self.keep, self.visited, self.exhaust)
+        if min(counts) < 0 or not self.seconds > 0:
             raise ConfigError(
-                "iterations, keep and visited must not be negative, seconds must be positive"
+                "iterations, keep, visited and exhaust must not be negative, seconds must be "
+                "positive"
             )
 
     def options_for(self, policy: Policy) -> RepairOptions:

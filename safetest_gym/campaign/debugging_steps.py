@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from safetest_gym.campaign.known_good import Visited, visited_by
 from safetest_gym.campaign.pipeline import FaultTest
 from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.errors import ConfigError
-from safetest_gym.faults import find_faults
+from safetest_gym.faults import find_faults, reachable_faults
 from safetest_gym.faults.store import FaultStore
 from safetest_gym.fuzzing.runs import End, Run
 from safetest_gym.policies import Evaluation, Policy, evaluate
@@ -24,6 +25,7 @@ from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet
 
 if TYPE_CHECKING:
+    from safetest_gym.deciders.base import Decider
     from safetest_gym.task import Task
 
 __all__ = ["Known", "Steps", "Tested", "version_of"]
@@ -110,7 +112,22 @@ class Steps:
             found.unavoidable += chunk.unavoidable
             found.unresolved += chunk.unresolved
             show(found.runs / plan.runs)
+        self._exhaust(policy, number, store)
         return found
+
+    def _exhaust(self, policy: Policy, number: int, store: FaultStore) -> None:
+        """Faults that runs did not meet, in the states that the policy can visit."""
+        most = self.config.exhaust
+        if not most or self.config.test.radius != math.inf:
+            return
+        faults = reachable_faults(
+            self.task, policy, self.starts.debugging, self._decider(), max_states=most
+        )
+        store.add(self.task, faults, policy=version_of(policy, number))
+
+    def _decider(self) -> Decider:
+        test = self.config.test
+        return make_decider(test.decider, self.task, budget=Budget(states=test.decider_states))
 
     def known(self, policy: Policy, number: int, store: FaultStore) -> Known:
         """Every fault found so far."""
@@ -147,9 +164,7 @@ class Steps:
         return facts
 
     def _analysed(self, policy: Policy, number: int, run: Run, store: FaultStore) -> dict[str, Any]:
-        budget = Budget(states=self.config.test.decider_states)
-        decider = make_decider(self.config.test.decider, self.task, budget=budget)
-        found = find_faults(self.task, policy, [run], decider)
+        found = find_faults(self.task, policy, [run], self._decider())
         store.add(self.task, found.faults, policy=version_of(policy, number))
         return {
             "steps": len(run),

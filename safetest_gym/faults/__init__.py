@@ -18,6 +18,7 @@ from safetest_gym.faults.exchange import (
     write_jsonl,
     write_start_states,
 )
+from safetest_gym.faults.exhaustive import reachable_faults
 from safetest_gym.faults.expected import (
     DiscountedReward,
     GoalProbability,
@@ -84,6 +85,7 @@ __all__ = [
     "normalized_gap",
     "read_csv",
     "read_jsonl",
+    "reachable_faults",
     "sampled_value",
     "write_csv",
     "write_jsonl",

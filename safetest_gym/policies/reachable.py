@@ -49,6 +49,12 @@ class Reachable:
         """States known."""
         return int(self._counters[0])
 
+    @property
+    def states(self) -> NDArray[np.int64]:
+        """The states known, packed, (n, W)."""
+        known: NDArray[np.int64] = self._states[: self.num_states]
+        return known
+
     def add_starts(self, starts: NDArray[np.int64], max_states: int) -> None:
         """Explore from packed states, shape (n, W), until over ``max_states`` are known."""
         for start in starts:
