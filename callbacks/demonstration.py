@@ -22,7 +22,7 @@ from safetest_gym.callbacks.shield import ShieldCallback
 from safetest_gym.campaign.debugging import DebugConfig, DebugResult, debug_policy
 from safetest_gym.campaign.debugging_log import Iteration
 from safetest_gym.campaign.pipeline import TestPlan
-from safetest_gym.deciders import Budget
+from safetest_gym.deciders import Budget, Verdict
 from safetest_gym.envs import SB3VecEnv
 from safetest_gym.envs.tasks.beluga import Beluga
 from safetest_gym.errors import ConfigError
@@ -68,8 +68,8 @@ class DemoRow:
 
     Attributes:
         name: what was done.
-        faults: faults of the trained policy that it still has; one in a state that it does
-            not reach any more does no harm.
+        faults: of those of the trained policy, how many it still has; none if it is proved
+            that it reaches no such state any more.
         proof: "safe", "unsafe" or "unknown": what verification says of all start states.
         proved_states: states that the proof is about, 0 without one.
     """
@@ -262,8 +262,10 @@ class _Demonstration:
         """Rates on the same start states, known faults that are left, and a proof."""
         assert self.faults is not None
         found = evaluate(policy, self.task, runs_per_start=self.plan.runs_per_start)
-        left = np.count_nonzero(~fixed_faults(policy, self.faults, "strong"))
         proof = verify(policy, self.task, budget=Budget(seconds=20, megabytes=1_000))
+        left = 0  # nothing unsafe can be reached
+        if proof.verdict != Verdict.SAFE:
+            left = np.count_nonzero(~fixed_faults(policy, self.faults, "strong"))
         row = DemoRow(
             name,
             found.unsafe_rate.value,

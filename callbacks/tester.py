@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.deciders import Budget, make_decider
 from safetest_gym.errors import ConfigError
-from safetest_gym.faults import Fault, FaultAnalysis, find_faults
+from safetest_gym.faults import Fault, FaultAnalysis, find_faults, reachable_faults
 from safetest_gym.fuzzing import End, Fuzzer, Runs, Strategy
 from safetest_gym.policies import Evaluation, EvaluationConfig, Policy, evaluate
 from safetest_gym.task import Task
@@ -38,6 +38,8 @@ class SafetyPlan:
         held_out: start states kept for rates; fuzzing uses others where there are any.
         runs_per_start: sampled runs from each of them, for %Goal.
         max_states: states exhausted for %Unsafe; 0 only samples.
+        exhaust: so many of the states that the policy can visit from the fuzzing's starts are
+            searched for faults that no run met; 0 for none.
         decider: name of the decider, ``budget`` its limits as plain data.
         share: of all time that tests may take; None for no limit, which makes what is found
             depend on nothing but seeds.
@@ -55,6 +57,7 @@ class SafetyPlan:
     held_out: int = 200
     runs_per_start: int = 5
     max_states: int = 100_000
+    exhaust: int = 5_000
     decider: str = "otf"
     budget: Mapping[str, Any] | None = None
     share: float | None = 0.1
@@ -149,6 +152,10 @@ class SafetyTester:
                 break
             runs = fuzzer.run_from(starts[at : at + _CHUNK], first=first + at)
             found.add(runs, find_faults(self.task, policy, runs.unsafe(), self.decider))
+        if plan.exhaust and (seconds is None or time.monotonic() - begun <= seconds):
+            found.add_faults(
+                reachable_faults(self.task, policy, starts, self.decider, max_states=plan.exhaust)
+            )
         return SafetyResult(
             runs=found.runs,
             unsafe_run_rate=found.unsafe / found.runs,
@@ -200,14 +207,20 @@ class _Findings:
         self.runs += len(runs)
         self.unsafe += runs.count(End.FAILING)
         self.bugs.update(row.tobytes() for row in analysis.bugs)
-        for fault in analysis.faults:
-            self.faults.setdefault((fault.state.tobytes(), fault.action), fault)
+        self.add_faults(analysis.faults)
         unsafe = runs.unsafe()
         for run, steps in enumerate(analysis.steps):
             for step in steps:
                 self._note(self.before_failures, unsafe, run, step)
         for run in np.flatnonzero(runs.ends == End.CYCLE).tolist():
             self._note(self.before_cycles, runs, run, int(runs.lengths[run]))
+
+    def add_faults(self, faults: Sequence[Fault]) -> None:
+        """The state of a fault is a bug, too."""
+        for fault in faults:
+            key = fault.state.tobytes()
+            self.bugs.add(key)
+            self.faults.setdefault((key, fault.action), fault)
 
     def _note(self, where: dict[bytes, None], runs: Runs, run: int, step: int) -> None:
         first = int(runs.offsets[run])

@@ -4,6 +4,7 @@ from .callbacks.repair import RepairCallback
 from .callbacks.safety_test import SafetyTestCallback
 from .callbacks.shield import ShieldCallback
 from .campaign.debugging import DebugConfig, debug_policy
+from .campaign.pipeline import TestPlan
 from .deciders import make_decider
 from .deciders.checking import check_certificate
 from .deciders.verdict import Budget, Verdict
@@ -22,7 +23,7 @@ from .policies.maskable_dqn import MaskableDQN
 from .policies.sb3 import policy_from_sb3
 from .repair.learned_shield import LearnedShield
 from .repair.requests import FaultSet, KeepSet
-from .repair.shielded_policy import ShieldedPolicy
+from .repair.shielded_policy import GuardedPolicy, ShieldedPolicy
 from .repair.shields import DeciderShield, FaultShield
 from .repair.shields_file import load_shield, save_shield
 from .reports.report import write_report
@@ -38,6 +39,7 @@ __all__ = [
     "FaultStore",
     "FeedbackCallback",
     "Fuzzer",
+    "GuardedPolicy",
     "JaniEnv",
     "KeepSet",
     "LearnedShield",
@@ -50,6 +52,7 @@ __all__ = [
     "ShieldWrapper",
     "ShieldedPolicy",
     "Task",
+    "TestPlan",
     "Verdict",
     "check_certificate",
     "debug_policy",

@@ -119,11 +119,11 @@ def _for_storm(model: Path, properties: Path) -> tuple[Json, Json]:
     The first automaton chooses one of the listed start states before all else: initial
     states given by a condition cost Storm a second for a thousand of them, edges nothing.
     """
-    document: Json = json.loads(model.read_text(encoding="utf-8"))
+    document: Json = json.loads(model.read_text(encoding="utf-8-sig"))
     document["properties"] = []
     if document["type"] == "lts":
         document["type"] = "mdp"
-    planning: Json = json.loads(properties.read_text(encoding="utf-8"))["properties"][0]
+    planning: Json = json.loads(properties.read_text(encoding="utf-8-sig"))["properties"][0]
     planning = planning["expression"]
     first = document["automata"][0]
     (home,) = first["initial-locations"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def _whole(rows: Sequence[Row], work: str, peer: str) -> list[list[str]]:
     for key, text, unit in (("seconds", "time", "s"), ("peak_mb", "memory", "MB")):
         ours = _facts(rows, {"work": work, "tool": "ours"}, key)
         theirs = _facts(rows, {"work": work, "tool": peer}, key)
-        if not ours:
+        if not ours or math.isnan(ours[0]):  # a system that does not tell its memory
             continue
         line = [f"{work}, {text}", f"{min(ours):,.3g} {unit}", "", ""]
         if theirs:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["Stopwatch", "peak_megabytes", "stopwatch"]
 
@@ -30,10 +30,13 @@ def stopwatch() -> Iterator[Stopwatch]:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process held since it began; NaN where that is not told."""
-    try:
-        import resource
-    except ImportError:  # not a Unix
-        return float("nan")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+    """The most memory this process held since it began; NaN where the system does not tell.
+
+    Not ``getrusage``: there a process begins with what the one that started it held.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return float("nan")

@@ -121,7 +121,6 @@ def _print_table(console: Console, rows: tuple[Any, ...]) -> None:
         )
     console.print()
     console.print(table)
-    console.print("A known fault in a state that a policy never reaches does no harm.\n")
 
 
 def _percent(value: float) -> str:
