@@ -30,6 +30,7 @@ TASKS: dict[str, tuple[str, dict[str, Any], int, int]] = {
         128,
     ),
     "FlappyBird": ("FlappyBird", {"width": 40, "height": 20}, 32_768, 128),
+    "Beluga": ("Beluga", {"jigs": 3, "racks": 2}, 98_304, 128),
 }
 """Generator, its parameters, timesteps and steps of a rollout per copy."""
 
