@@ -57,6 +57,12 @@ class _Options(FuzzOptions):
         Literal["auto", "gurobi", "highs"], typer.Option(help="For linear programs.")
     ] = "auto"
     runs: Annotated[int, typer.Option(min=1, help="Runs to test every policy with.")] = 10_000
+    exhaust: Annotated[
+        int,
+        typer.Option(
+            min=0, help="After the runs, states the policy can visit that are searched for faults."
+        ),
+    ] = 20_000
     iterations: Annotated[int, typer.Option(min=0, help="Repairs at most.")] = 20
     seconds: Annotated[
         float | None, typer.Option(min=0.0, help="After this no further repair begins.")
@@ -150,6 +156,7 @@ def _config(options: _Options, policy: Policy, step_limit: int) -> DebugConfig:
             seed=options.seed,
             decider_states=options.decider_states,
         ),
+        exhaust=options.exhaust,
         iterations=options.iterations,
         seconds=options.seconds or math.inf,
         debugging_starts=options.debugging_starts,
