@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -265,12 +264,12 @@ class _Demonstration:
         proof = verify(policy, self.task, budget=Budget(seconds=20, megabytes=1_000))
         left = 0  # nothing unsafe can be reached
         if proof.verdict != Verdict.SAFE:
-            left = np.count_nonzero(~fixed_faults(policy, self.faults, "strong"))
+            left = int((~fixed_faults(policy, self.faults, "strong")).sum())
         row = DemoRow(
             name,
             found.unsafe_rate.value,
             found.goal_rate.value,
-            int(left),
+            left,
             proof.verdict.name.lower(),
             _size(proof),
         )

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 __all__ = [
     "STARTS",
     "bulk",
+    "choose_alone",
     "explore",
     "listed_files",
     "queries",
     "safe_set",
     "step_many",
     "step_one",
+    "walk",
 ]
 
 STARTS = 1_000
@@ -151,12 +153,12 @@ def step_one(name: str, parameters: Parameters, steps: int, repeats: int) -> Fac
         numbers = [rng.random() for _ in range(steps)]
         env.reset(seed=repeat)
         masks: list[bytes] = []
-        full = _walk(env, numbers, masks)
-        rates.append(steps / (full - _choose(masks, numbers)))
+        full = walk(env, numbers, masks)
+        rates.append(steps / (full - choose_alone(masks, numbers)))
     return {"rate": max(rates)}
 
 
-def _walk(env: Any, numbers: list[float], masks: list[bytes]) -> float:
+def walk(env: Any, numbers: list[float], masks: list[bytes]) -> float:
     """Seconds of a random walk; remembers the masks it has seen."""
     step, reset = env.step, env.reset
     _, info = reset()
@@ -170,7 +172,7 @@ def _walk(env: Any, numbers: list[float], masks: list[bytes]) -> float:
     return time.process_time() - before
 
 
-def _choose(masks: list[bytes], numbers: list[float]) -> float:
+def choose_alone(masks: list[bytes], numbers: list[float]) -> float:
     """Seconds of the same loop without an environment."""
     before = time.process_time()
     again: list[bytes] = []

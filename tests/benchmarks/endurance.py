@@ -10,7 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.harness import Facts, Report, Runner, main, stopwatch
+from safetest_gym.bench.timing import stopwatch
+from tests.benchmarks.harness import Facts, Report, Runner, main
 
 __all__ = ["resident_megabytes", "walk"]
 

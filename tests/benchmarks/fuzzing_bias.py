@@ -11,12 +11,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from safetest_gym.bench.timing import stopwatch
 from safetest_gym.deciders import Budget
 from safetest_gym.envs.options import open_task
 from safetest_gym.envs.tasks import make_generator
 from safetest_gym.fuzzing import End, FuzzBudget, Fuzzer
 from safetest_gym.task import Task
-from tests.benchmarks.harness import Facts, Report, Runner, main, stopwatch
+from tests.benchmarks.harness import Facts, Report, Runner, main
 from tests.oracles.careful_policy import CarefulPolicy
 
 WAYS: tuple[tuple[Any, float], ...] = (

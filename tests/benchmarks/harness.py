@@ -11,9 +11,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,10 +24,7 @@ __all__ = [
     "Facts",
     "Report",
     "Runner",
-    "Stopwatch",
     "main",
-    "peak_megabytes",
-    "stopwatch",
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,32 +32,6 @@ SHARED = ROOT.parent / "shared"
 
 Facts = dict[str, Any]
 Work = Callable[..., Facts]
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """CPU seconds of this process, measured by `stopwatch`."""
-
-    seconds: float = 0.0
-
-
-@contextmanager
-def stopwatch() -> Iterator[Stopwatch]:
-    """Measure the CPU time spent inside."""
-    watch = Stopwatch()
-    before = time.process_time()
-    try:
-        yield watch
-    finally:
-        watch.seconds = time.process_time() - before
-
-
-def peak_megabytes() -> float:
-    """The most memory this process held since it began (Linux)."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError("/proc/self/status has no VmHWM")
 
 
 @dataclass(frozen=True, slots=True)

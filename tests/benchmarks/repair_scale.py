@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from safetest_gym.bench.timing import stopwatch
 from safetest_gym.deciders import Verdict, make_decider
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
 from safetest_gym.policies import Interface, TreeEnsemblePolicy
@@ -19,7 +20,7 @@ from safetest_gym.policies.xgboost_file import policy_from_booster
 from safetest_gym.repair.repairing import repair
 from safetest_gym.repair.requests import FaultSet
 from safetest_gym.task import load_task
-from tests.benchmarks.harness import Facts, Report, Runner, main, stopwatch
+from tests.benchmarks.harness import Facts, Report, Runner, main
 
 VARIABLES, LEVELS = 11, 16
 

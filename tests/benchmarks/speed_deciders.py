@@ -12,16 +12,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from tests.benchmarks.harness import (
-    SHARED,
-    Facts,
-    Report,
-    Runner,
-    Work,
-    main,
-    peak_megabytes,
-    stopwatch,
-)
+from safetest_gym.bench.timing import peak_megabytes, stopwatch
+from tests.benchmarks.harness import SHARED, Facts, Report, Runner, Work, main
 from tests.benchmarks.storm_safety import safe_set_with_storm
 
 LINE = SHARED / "models" / "planning" / "one_way_line_15_10_det.jani"

@@ -13,15 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.harness import (
-    SHARED,
-    Facts,
-    Report,
-    Runner,
-    main,
-    peak_megabytes,
-    stopwatch,
-)
+from safetest_gym.bench.timing import peak_megabytes, stopwatch
+from tests.benchmarks.harness import SHARED, Facts, Report, Runner, main
 from tests.benchmarks.storm import explore_with_storm
 
 PLANNING = SHARED / "models" / "planning"

@@ -17,7 +17,9 @@ import sys
 import time
 from typing import Any
 
-from tests.benchmarks.harness import Facts, Report, Runner, main, stopwatch
+from safetest_gym.bench.speed_work import choose_alone, walk
+from safetest_gym.bench.timing import stopwatch
+from tests.benchmarks.harness import Facts, Report, Runner, main
 from tests.benchmarks.peer_momba import step_with_momba
 
 LINE: dict[str, Any] = {"task": "OneWayLine", "parameters": {"packages": 15, "locations": 10}}
@@ -48,8 +50,8 @@ def step_one(*, task: str, parameters: dict[str, Any], steps: int, unwrapped: bo
     for repeat in range(REPEATS):
         masks: list[bytes] = []
         env.reset(seed=repeat)
-        full = _walk(env, _numbers(repeat, steps), masks)
-        choosing = _choose(masks, _numbers(repeat, steps))
+        full = walk(env, _numbers(repeat, steps), masks)
+        choosing = choose_alone(masks, _numbers(repeat, steps))
         rates.append((steps / (full - choosing), steps / full))
     rate, with_choices = max(rates)
     return {"rate": rate, "with_choices": with_choices, "edges": _edges(env)}
@@ -58,41 +60,6 @@ def step_one(*, task: str, parameters: dict[str, Any], steps: int, unwrapped: bo
 def _numbers(seed: int, count: int) -> list[float]:
     rng = random.Random(seed)
     return [rng.random() for _ in range(count)]
-
-
-def _walk(env: Any, numbers: list[float], masks: list[bytes]) -> float:
-    """Seconds of a random walk; remembers the masks it has seen."""
-    step, reset = env.step, env.reset
-    _, info = reset()
-    before = time.process_time()
-    for number in numbers:
-        mask = info["action_mask"].tobytes()
-        masks.append(mask)
-        _, _, terminated, truncated, info = step(_pick(mask, number))
-        if terminated or truncated:
-            _, info = reset()
-    return time.process_time() - before
-
-
-def _choose(masks: list[bytes], numbers: list[float]) -> float:
-    """Seconds of the same loop without an environment."""
-    before = time.process_time()
-    again: list[bytes] = []
-    for mask, number in zip(masks, numbers, strict=True):
-        again.append(mask)
-        _pick(mask, number)
-    return time.process_time() - before
-
-
-_CHOICES: dict[bytes, list[int]] = {}
-
-
-def _pick(mask: bytes, number: float) -> int:
-    """One of the actions that the mask allows."""
-    allowed = _CHOICES.get(mask)
-    if allowed is None:
-        allowed = _CHOICES[mask] = [action for action, on in enumerate(mask) if on]
-    return allowed[int(number * len(allowed))]
 
 
 def _edges(env: Any) -> int:

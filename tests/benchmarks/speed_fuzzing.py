@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from safetest_gym.bench.timing import stopwatch
 from safetest_gym.deciders import make_decider
 from safetest_gym.faults import find_faults
 from safetest_gym.fuzzing import Fuzzer
 from safetest_gym.policies import Interface, Layer, MlpPolicy
 from safetest_gym.task import Task, load_task
-from tests.benchmarks.harness import SHARED, Facts, Report, Runner, main, stopwatch
+from tests.benchmarks.harness import SHARED, Facts, Report, Runner, main
 
 PLANNING = SHARED / "models" / "planning"
 ICY, DETERMINISTIC = "one_way_line_15_10_icy_park", "one_way_line_15_10_det"

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.harness import Facts, Report, Runner, main, stopwatch
+from safetest_gym.bench.timing import stopwatch
+from tests.benchmarks.harness import Facts, Report, Runner, main
 
 STATES = 20_000
 NETWORK_NS, TREES_NS = 1000, 1500

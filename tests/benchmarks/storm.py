@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.harness import Facts, peak_megabytes, stopwatch
+from safetest_gym.bench.timing import peak_megabytes, stopwatch
+from tests.benchmarks.harness import Facts
 
 __all__ = ["explore_with_storm"]
 

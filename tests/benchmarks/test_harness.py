@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.harness import Report, Runner, stopwatch
+from safetest_gym.bench.timing import stopwatch
+from tests.benchmarks.harness import Report, Runner
 
 MODULE = "tests.benchmarks.speed_engine"
 

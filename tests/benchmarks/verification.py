@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, Literal
 
-from tests.benchmarks.harness import Facts, Report, Runner, Work, main, peak_megabytes
+from safetest_gym.bench.timing import peak_megabytes
+from tests.benchmarks.harness import Facts, Report, Runner, Work, main
 
 SAMPLE = 500
 """States of a listed proof that are checked; boxes are all checked."""
