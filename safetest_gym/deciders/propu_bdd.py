@@ -18,7 +18,7 @@ from safetest_gym.errors import EngineError
 __all__ = ["PropuBddDecider"]
 
 SLICE = 0.05
-"""Seconds between two looks at the clock."""
+"""Most seconds between two looks at the budget."""
 
 _NODE_BYTES = 100
 
@@ -44,9 +44,12 @@ class PropuBddDecider(Decider):
         """Nothing depends on the root."""
 
     def _advance(self, root: int) -> int:
-        until = time.monotonic() + SLICE
-        while not self._is_complete and time.monotonic() < until:
+        seconds = self.budget.seconds
+        until = time.monotonic() + (SLICE if seconds is None else min(SLICE, seconds))
+        while not self._is_complete:
             self._continue_work()
+            if time.monotonic() >= until:
+                break
         if not self._is_complete:
             return k.TIME
         self.verdict[root] = self._look_up(root)
