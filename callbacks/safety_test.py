@@ -127,10 +127,15 @@ class SafetyTestCallback(EventCallback):
         if self.steps < self._due:
             return True
         seconds = self._allowance()
-        if seconds is not None and seconds < 0:
+        if seconds is not None and seconds < self._least:
             return True
         self._due = (self.steps // self.every_steps + 1) * self.every_steps
         return self._test(seconds)
+
+    @property
+    def _least(self) -> float:
+        """Allowed seconds below which a test is put off: half of them are for the search."""
+        return 2 * self.latest.seconds_of_rates if self.latest is not None else 0.0
 
     def _elapsed(self) -> float:
         return self._before + time.monotonic() - self._began

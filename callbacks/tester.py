@@ -22,6 +22,9 @@ __all__ = ["SafetyPlan", "SafetyResult", "SafetyTester", "as_plan"]
 _CHUNK = 128
 """Runs between two looks at the clock."""
 
+_LEAST = 0.2
+"""Seconds that fuzzing and fault analysis have in any case."""
+
 _BACK = 3
 """So many states up to a fault or a cycle count as shortly before it."""
 
@@ -57,7 +60,7 @@ class SafetyPlan:
     held_out: int = 200
     runs_per_start: int = 5
     max_states: int = 100_000
-    exhaust: int = 5_000
+    exhaust: int = 20_000
     decider: str = "otf"
     budget: Mapping[str, Any] | None = None
     share: float | None = 0.1
@@ -101,6 +104,7 @@ class SafetyResult:
         decider_unknown: questions that the decider's budget left open.
         before_failures: states up to the faults of unsafe runs, (n, V).
         before_cycles: states where runs began to go in circles, (n, V).
+        seconds_of_rates: what the part cost that no limit of time cuts short.
     """
 
     runs: int
@@ -112,6 +116,7 @@ class SafetyResult:
     decider_unknown: int
     before_failures: State
     before_cycles: State
+    seconds_of_rates: float
 
 
 class SafetyTester:
@@ -134,9 +139,31 @@ class SafetyTester:
     def test(self, policy: Policy, number: int, seconds: float | None) -> SafetyResult:
         """Test number ``number``; with ``seconds`` it stops early, but does not do nothing."""
         begun = time.monotonic()
-        plan, unknown = self.plan, self.decider.statistics.unknown
-        rates = evaluate(policy, self.task, self.held_out, plan.runs_per_start, config=self._rates)
-        found = _Findings(self.task)
+        unknown = self.decider.statistics.unknown
+        rates = self.rates(policy)
+        judged = time.monotonic()
+        end = None if seconds is None else max(begun + seconds, judged + _LEAST)
+        self.decider.deadline = end
+        try:
+            found = self._search(policy, number, end)
+        finally:
+            self.decider.deadline = None
+        return SafetyResult(
+            runs=found.runs,
+            unsafe_run_rate=found.unsafe / found.runs,
+            unsafe_start_rate=rates.unsafe_rate.value,
+            goal_rate=rates.goal_rate.value,
+            bugs=len(found.bugs),
+            faults=tuple(found.faults.values()),
+            decider_unknown=self.decider.statistics.unknown - unknown,
+            before_failures=found.states(found.before_failures),
+            before_cycles=found.states(found.before_cycles),
+            seconds_of_rates=judged - begun,
+        )
+
+    def _search(self, policy: Policy, number: int, end: float | None) -> _Findings:
+        """Unsafe runs and faults, until the moment ``end``."""
+        plan, found = self.plan, _Findings(self.task)
         fuzzer = Fuzzer(
             self.task,
             policy,
@@ -148,25 +175,15 @@ class SafetyTester:
         starts = self._starts(number)
         first = number * plan.runs
         for at in range(0, len(starts), _CHUNK):
-            if at and seconds is not None and time.monotonic() - begun > seconds:
+            if at and _is_past(end):
                 break
             runs = fuzzer.run_from(starts[at : at + _CHUNK], first=first + at)
             found.add(runs, find_faults(self.task, policy, runs.unsafe(), self.decider))
-        if plan.exhaust and (seconds is None or time.monotonic() - begun <= seconds):
+        if plan.exhaust and not _is_past(end):
             found.add_faults(
                 reachable_faults(self.task, policy, starts, self.decider, max_states=plan.exhaust)
             )
-        return SafetyResult(
-            runs=found.runs,
-            unsafe_run_rate=found.unsafe / found.runs,
-            unsafe_start_rate=rates.unsafe_rate.value,
-            goal_rate=rates.goal_rate.value,
-            bugs=len(found.bugs),
-            faults=tuple(found.faults.values()),
-            decider_unknown=self.decider.statistics.unknown - unknown,
-            before_failures=found.states(found.before_failures),
-            before_cycles=found.states(found.before_cycles),
-        )
+        return found
 
     def rates(self, policy: Policy) -> Evaluation:
         """%Unsafe and %Goal of a policy from the held-out starts."""
@@ -182,6 +199,10 @@ class SafetyTester:
         while len(chosen) < self.plan.runs:
             chosen = np.concatenate([chosen, chosen])
         return chosen[: self.plan.runs]
+
+
+def _is_past(moment: float | None) -> bool:
+    return moment is not None and time.monotonic() >= moment
 
 
 def _held_out(task: Task, plan: SafetyPlan) -> State:

@@ -65,6 +65,8 @@ class Decider(ABC):
         task: the task.
         radius: deviations from the policy allowed along a run.
         budget: may be changed at any time; a query then goes on where it stopped.
+        deadline: moment of ``time.monotonic`` from which on nothing is searched; for callers
+            with limited time for many queries.
         space: the states known.
         verdict: per known state, a number of `Verdict`.
     """
@@ -93,6 +95,7 @@ class Decider(ABC):
         self.task = task
         self.radius = radius
         self.budget = budget or Budget()
+        self.deadline: float | None = None
         self.verdict = self.space.column(np.uint8)
         self.counters = np.zeros(k.OWN, np.int64)
         self._policy = policy
@@ -295,11 +298,16 @@ class Decider(ABC):
     def _search(self, root: int) -> None:
         """Settle ``root``, or stop at the end of the budget."""
         budget = self.budget
+        begun = time.monotonic()
+        end = math.inf if self.deadline is None else self.deadline
+        if begun >= end:
+            return
+        if budget.seconds is not None:
+            end = min(end, begun + budget.seconds)
         self.counters[k.LIMIT] = budget.states or _UNLIMITED
         if self._unfinished != root:
             self._unfinished = root
             self._begin(root)
-        begun = time.monotonic()
         while True:
             code = self._advance(root)
             self.space.known = int(self.counters[k.KNOWN])
@@ -309,7 +317,7 @@ class Decider(ABC):
             if code == k.OVER:
                 return
             self._continue(code)
-            if budget.seconds is not None and time.monotonic() - begun > budget.seconds:
+            if time.monotonic() >= end:
                 return
             if budget.megabytes is not None and self.statistics.megabytes > budget.megabytes:
                 return

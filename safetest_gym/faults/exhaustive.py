@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.deciders import Verdict
+from safetest_gym.engine.kernels.following import FAILING
 from safetest_gym.faults.fault import Fault
 from safetest_gym.policies.reachable import Reachable
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["reachable_faults"]
 
-_FAILING, _GOAL = 1, 2
-
 
 def reachable_faults(
     task: Task, policy: Policy, starts: NDArray[Any], decider: Decider, *, max_states: int
@@ -27,7 +26,8 @@ def reachable_faults(
     """The faults in states that runs of ``policy`` from ``starts`` (n, V) can visit.
 
     These are all of them if there are no more than ``max_states`` states, else those in the
-    states listed first.
+    states listed first. States from which the policy cannot fail are safe by that; only the
+    others are decided.
 
     Args:
         decider: of infinite radius; its cache is used and kept. What it leaves open is no
@@ -36,29 +36,36 @@ def reachable_faults(
     bound = policy.bind(task)
     graph = Reachable(task, bound)
     graph.add_starts(task.engine.pack(np.asarray(starts)), max_states)
-    packed = graph.states
-    packed = packed[(task.engine.classify(packed) & (_FAILING | _GOAL)) == 0]
-    states = task.engine.unpack(packed)
-    masks = task.applicable_many(states)
-    running = masks.any(axis=1)
-    states, masks = states[running], masks[running]
-    if not len(states):
+    faulty, bad = _faulty(graph, _verdicts(task, graph, decider))
+    if not len(faulty):
         return ()
-    actions = bound.actions(states, masks)
-    verdicts = decider.action_verdicts(states)
-    taken = verdicts[np.arange(len(states)), actions] == int(Verdict.UNSAFE)
-    safe = decider.decide_many(states[taken]) == int(Verdict.SAFE)
-    rows = np.flatnonzero(taken)[safe]
+    states = task.engine.unpack(graph.states[faulty])
+    outcomes = task.engine.unpack(graph.states[bad])
+    actions = bound.actions(states, np.asarray(task.applicable_many(states), np.bool_))
+    safe = decider.action_verdicts(states) == int(Verdict.SAFE)
     return tuple(
-        _fault(task, decider, states[row], int(actions[row]), verdicts[row]) for row in rows
+        Fault(states[i], int(actions[i]), outcomes[i], tuple(np.flatnonzero(safe[i]).tolist()))
+        for i in range(len(states))
     )
 
 
-def _fault(
-    task: Task, decider: Decider, state: NDArray[Any], action: int, verdicts: NDArray[np.uint8]
-) -> Fault:
-    """With an outcome that is not safe."""
-    outcomes = [outcome for _, outcome in dict(task.successors(state))[action]]
-    bad = next(outcome for outcome in outcomes if decider.decide(outcome) == Verdict.UNSAFE)
-    alternatives = tuple(np.flatnonzero(verdicts == int(Verdict.SAFE)).tolist())
-    return Fault(state, action, bad, alternatives)
+def _verdicts(task: Task, graph: Reachable, decider: Decider) -> NDArray[np.uint8]:
+    """Per state of the graph; those that surely can fail are decided first."""
+    verdicts = np.full(graph.num_states, int(Verdict.SAFE), np.uint8)
+    failing = graph.can_reach(FAILING)
+    for doubtful in (failing, graph.can_leave() & ~failing):
+        rows = np.flatnonzero(doubtful)
+        verdicts[rows] = decider.decide_many(task.engine.unpack(graph.states[rows]))
+    return verdicts
+
+
+def _faulty(
+    graph: Reachable, verdicts: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Safe states with an outcome that is not, and the first such outcome."""
+    firsts = graph.firsts
+    at = np.flatnonzero(verdicts[graph.outcomes] == int(Verdict.UNSAFE))
+    source = np.searchsorted(firsts, at, side="right") - 1
+    known = verdicts[source] == int(Verdict.SAFE)
+    faulty, first = np.unique(source[known], return_index=True)
+    return faulty, graph.outcomes[at[known][first]]

@@ -70,17 +70,36 @@ class Reachable:
                 return
             self.complete += 1
 
+    @property
+    def num_expanded(self) -> int:
+        """States whose outcomes are known; they come first."""
+        return int(self._counters[1])
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """Where in `outcomes` those of each state begin, and their end, (n + 1,)."""
+        ends = np.full(self.num_states - self.num_expanded, self._counters[2])
+        return np.append(self._firsts[: self.num_expanded + 1], ends)
+
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """Numbers of the outcomes of all expanded states."""
+        known: NDArray[np.int64] = self._edges[: self._counters[2]]
+        return known
+
     def can_reach(self, kind: int) -> NDArray[np.bool_]:
         """Per state: can a run under the policy reach one of this kind, as far as explored?"""
-        expanded = int(self._counters[1])
-        firsts = np.append(
-            self._firsts[: expanded + 1],
-            np.full(self.num_states - expanded, self._firsts[expanded]),
-        )
         marked = np.zeros(self.num_states, dtype=np.bool_)
-        marked[:expanded] = self._kinds[:expanded] == kind
+        marked[: self.num_expanded] = self._kinds[: self.num_expanded] == kind
+        return self._reaching(marked)
+
+    def can_leave(self) -> NDArray[np.bool_]:
+        """Per state: can a run under the policy reach one that was not expanded?"""
+        return self._reaching(np.arange(self.num_states) >= self.num_expanded)
+
+    def _reaching(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
         g.reach_back_kernel(
-            firsts,
+            self.firsts,
             self._edges,
             marked,
             np.zeros(self.num_states + 2, dtype=np.int64),

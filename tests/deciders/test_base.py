@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,19 @@ def test_budgets_of_time_and_memory_end_with_unknown(budget: Budget) -> None:
     decider = make_decider("otf", task, budget=budget)
     assert decider.decide(start) is Verdict.UNKNOWN
     decider.budget = Budget()
+    assert decider.decide(start) is Verdict.SAFE
+
+
+def test_after_a_deadline_only_what_is_known_is_answered() -> None:
+    task = _layers(20_000)
+    start = task.initial.enumerate(1)[0]
+    decider = make_decider("otf", task)
+    decider.deadline = time.monotonic() - 1
+    assert decider.decide(start) is Verdict.UNKNOWN
+    assert decider.statistics.expanded == 0
+    decider.deadline = None
+    assert decider.decide(start) is Verdict.SAFE
+    decider.deadline = time.monotonic() - 1
     assert decider.decide(start) is Verdict.SAFE
 
 

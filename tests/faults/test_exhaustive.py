@@ -74,3 +74,15 @@ def test_what_the_decider_leaves_open_is_no_fault() -> None:
     task, policy = setting(3)
     decider = make_decider("otf", task, budget=Budget(states=1))
     assert reachable_faults(task, policy, task.initial.enumerate(100), decider, max_states=50) == ()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_limit_of_states_hides_faults_but_makes_up_none(seed: int) -> None:
+    task, policy = setting(seed)
+    starts, decider = task.initial.enumerate(100), make_decider("otf", task)
+    every = reachable_faults(task, policy, starts, decider, max_states=1000)
+    keys = {fault.state.tobytes(): fault for fault in every}
+    for most in (1, 3, 6, 10):
+        for fault in reachable_faults(task, policy, starts, decider, max_states=most):
+            whole = keys[fault.state.tobytes()]
+            assert (fault.action, fault.alternatives) == (whole.action, whole.alternatives)
