@@ -159,9 +159,7 @@ class _Demonstration:
         checkpoint = self._train()
         policy = policy_from_sb3(MaskablePPO.load(checkpoint, env=self._make_env()))
         self._judge("as trained", policy)
-        self._judge(
-            "… with a decider as its shield", GuardedPolicy(policy, DeciderShield(self.task))
-        )
+        self._judge("… shielded by a decider", GuardedPolicy(policy, DeciderShield(self.task)))
         self._train_on(checkpoint, masks=False)
         self._train_on(checkpoint, masks=True)
         self._debug("the network repaired", policy, _NETWORK)
@@ -218,7 +216,7 @@ class _Demonstration:
     def _train_on(self, checkpoint: Path, *, masks: bool) -> None:
         """Train the same model further, with or without masks made of its faults."""
         more = self.plan.more
-        how = "its faults masked" if masks else "as before"
+        how = "faults masked" if masks else "as before"
         self.watch.stage(f"Training {more:,} steps more, {how}")
         model = MaskablePPO.load(checkpoint, env=self._make_env(), device="cpu")
         model.set_random_seed(self.plan.seed)

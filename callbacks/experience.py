@@ -28,7 +28,7 @@ class FaultExperience:
     """
 
     def __init__(self, model: OffPolicyAlgorithm, task: Task, penalty: float) -> None:
-        self._model = model
+        self.model = model
         self._penalty = penalty
         options = environment_of(model).get_attr("options", [0])[0]
         arguments: Any = {name: getattr(options, name) for name in _OPTIONS}
@@ -42,7 +42,7 @@ class FaultExperience:
             self._step(fault.state, fault.action, self._penalty)
             for action in fault.alternatives:
                 self._step(fault.state, action, 0.0)
-        size = self._model.n_envs
+        size = self.model.n_envs
         stored = len(self._rows) // size * size
         for first in range(0, stored, size):
             self._store(self._rows[first : first + size])
@@ -55,7 +55,7 @@ class FaultExperience:
         self._rows.append((before, after, action, float(reward) - penalty, terminated, info))
 
     def _store(self, rows: list[Row]) -> None:
-        buffer = self._model.replay_buffer
+        buffer = self.model.replay_buffer
         assert buffer is not None
         before, after, actions, rewards, ended, infos = zip(*rows, strict=True)
         if isinstance(buffer, MaskableReplayBuffer):

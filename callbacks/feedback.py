@@ -90,8 +90,10 @@ class FeedbackCallback(TestFollower):
             )
         if self._faults is None:
             self._faults = FaultShield(self.tests.task)
-        if isinstance(self.model, OffPolicyAlgorithm) and self.transitions and not self._experience:
-            self._experience = FaultExperience(self.model, self.tests.task, self.penalty)
+        if isinstance(self.model, OffPolicyAlgorithm) and self.transitions:
+            known = self._experience
+            if known is None or known.model is not self.model:
+                self._experience = FaultExperience(self.model, self.tests.task, self.penalty)
         self._states = exact_states(env)
 
     def _on_faults(self, new: Sequence[Fault]) -> None:

@@ -25,6 +25,9 @@ class TestFollower(BaseCallback):
     Args:
         tests: a `SafetyTestCallback` that stands before this callback in a list, or the
             arguments of one that this callback runs itself, as plain data.
+
+    Attributes:
+        steps: timesteps over all calls of ``learn``, those of resumed records included.
     """
 
     __test__ = False  # not for pytest
@@ -36,7 +39,7 @@ class TestFollower(BaseCallback):
             self.tests = tests
         else:
             self.tests = SafetyTestCallback(**dict(tests or {}))
-        self.steps = 0
+        self.steps = self._timesteps = 0
         self._tests_seen = self._faults_seen = 0
 
     def init_callback(self, model: BaseAlgorithm) -> None:
@@ -57,6 +60,7 @@ class TestFollower(BaseCallback):
                 "before this callback into the list for learn(callback=[tests, this])"
             ) from None
         self._tests_seen = len(self.tests.history)
+        self.steps, self._timesteps = self.tests.steps, self.model.num_timesteps
         self._begin()
         self._take()
 
@@ -70,14 +74,25 @@ class TestFollower(BaseCallback):
             self.tests.update_locals(locals_)
 
     def _on_step(self) -> bool:
-        self.steps += self.training_env.num_envs
+        self._require_every_step()
         go_on = self.tests.on_step() if self._owns_tests else True
+        self.steps = self.tests.steps
         self._on_each_step()
         if len(self.tests.history) > self._tests_seen:
             self._tests_seen = len(self.tests.history)
             self._take()
             self._on_test()
         return go_on
+
+    def _require_every_step(self) -> None:
+        passed = self.num_timesteps - self._timesteps
+        self._timesteps = self.num_timesteps
+        if passed != self.training_env.num_envs:
+            raise ConfigError(
+                f"{type(self).__name__} must see every step of training, but {passed} timesteps "
+                "have passed: put it into the list for learn(callback=[...]) itself, not into "
+                "EveryNTimesteps or EvalCallback"
+            )
 
     def _take(self) -> None:
         """Hand over the faults that are new since the last time."""

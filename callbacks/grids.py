@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 import numpy as np
+from numpy.typing import NDArray
 
 from safetest_gym.envs.observing import make_view
 from safetest_gym.envs.sb3_vec_env import SB3VecEnv
@@ -35,9 +36,19 @@ def observed_grids(env: SB3VecEnv, given: Mapping[str, Sequence[float]]) -> list
     for name in view.observed:
         i = variables[name]
         values = given[name] if name in given else _values(env.task.variables[i])
-        points = np.asarray(values, dtype=np.float64)
+        points = _numbers(name, values)
         grids.append(((points - view.offset[i]) * view.scale[i]).tolist())
     return grids
+
+
+def _numbers(name: str, values: Sequence[float]) -> NDArray[np.float64]:
+    try:
+        points = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        points = np.array(np.nan)
+    if points.ndim != 1 or not np.isfinite(points).all():
+        raise ConfigError(f"grids must list numbers for {name!r}, got {values!r}")
+    return points
 
 
 def _values(variable: Variable) -> Sequence[float]:

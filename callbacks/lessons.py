@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from safetest_gym.errors import ConfigError
 from safetest_gym.policies import policy_from_sb3
 from safetest_gym.policies.scaling import scaled_features
 from safetest_gym.repair.shields import Shield
@@ -38,6 +39,8 @@ class Lessons:
     """
 
     def __init__(self, steps: int, *, kept: int = 512) -> None:
+        if steps < 0:
+            raise ConfigError(f"lessons must not be negative, got {steps}")
         self._steps, self._kept = steps, kept
         self._states: dict[bytes, NDArray[Any]] = {}
         self._optimizer: torch.optim.Optimizer | None = None

@@ -49,13 +49,17 @@ class RunFolder:
     def claim(self, options: Mapping[str, Any]) -> None:
         """Begin a run with these options here, or make sure that it is this run's folder.
 
+        A run that ended before its first checkpoint, such as one with options that the
+        learner refused, leaves its folder to any other.
+
         Raises:
             ConfigError: the folder holds another run or something else.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         wanted = json.loads(json.dumps(options))
         if not (self.path / _RUN).exists():
-            if any(entry.name != _LOCK for entry in self.path.iterdir()):
+            names = [entry.name for entry in self.path.iterdir()]
+            if any(name != _LOCK and not name.startswith(_UNFINISHED) for name in names):
                 raise ConfigError(f"{self.path} holds other files; give an empty or new folder")
             self.write_json(_RUN, wanted)
             return
@@ -65,7 +69,9 @@ class RunFolder:
             for name in sorted({*found, *wanted})
             if found.get(name) != wanted.get(name)
         ]
-        if different:
+        if different and self.checkpoint() is None and self.summary() is None:
+            self.write_json(_RUN, wanted)
+        elif different:
             raise ConfigError(
                 f"{self.path} holds a run with other options ({'; '.join(different)}); "
                 "give the same ones to continue it, or another folder"

@@ -150,6 +150,14 @@ class SafetyTestCallback(EventCallback):
         """%Unsafe and %Goal of another policy, from the same held-out starts."""
         return self._ready.rates(policy)
 
+    def search(self, policy: Policy) -> int:
+        """Add another policy's faults in the states that it can visit; how many are new."""
+        found = self._ready.visited(policy, len(self.history))
+        version = f"{self.num_timesteps}, changed"
+        added = self._records.store.add(self.task, found, policy=version)
+        self.faults += [found[place] for place in added.new]
+        return len(added.new)
+
     def test_now(self) -> SafetyResult:
         """Test the policy as it is, whatever is due; for the end of training."""
         self._test(None)

@@ -53,7 +53,7 @@ class ShieldCallback(TestFollower):
         switch_after: for the two modes that change.
         tests: a `SafetyTestCallback` before this one in the list, or the arguments of one.
         extra: a shield that is in force besides, such as a `LearnedShield`; or its file.
-        save_path: where the shield is saved after every test.
+        save_path: where the shield is saved after every test, and when training ends.
         lessons: steps of gradient descent before each rollout of MaskablePPO, on the
             probability of permitted actions where the shield acts (see `Lessons`); 0 for
             none. A policy that is never taught needs the shield for ever.
@@ -123,6 +123,7 @@ class ShieldCallback(TestFollower):
     def _on_training_end(self) -> None:
         super()._on_training_end()
         self._on_rollout_start()
+        self._save()
 
     def _on_rollout_start(self) -> None:
         if isinstance(self.model, MaskablePPO):
@@ -169,6 +170,9 @@ class ShieldCallback(TestFollower):
         for name, value in {**counts, **self._faults.report()}.items():
             self.logger.record(f"shield/{name}", value)
         self._samples.restart()
+        self._save()
+
+    def _save(self) -> None:
         if self._save_path is not None:
             self._save_path.parent.mkdir(parents=True, exist_ok=True)
             save_shield(self.shield, self._save_path)

@@ -179,11 +179,17 @@ class SafetyTester:
                 break
             runs = fuzzer.run_from(starts[at : at + _CHUNK], first=first + at)
             found.add(runs, find_faults(self.task, policy, runs.unsafe(), self.decider))
-        if plan.exhaust and not _is_past(end):
-            found.add_faults(
-                reachable_faults(self.task, policy, starts, self.decider, max_states=plan.exhaust)
-            )
+        if not _is_past(end):
+            found.add_faults(self.visited(policy, number))
         return found
+
+    def visited(self, policy: Policy, number: int) -> tuple[Fault, ...]:
+        """Faults in the states that the policy can visit from the starts of a test."""
+        most = self.plan.exhaust
+        if not most:
+            return ()
+        starts = self._starts(number)
+        return reachable_faults(self.task, policy, starts, self.decider, max_states=most)
 
     def rates(self, policy: Policy) -> Evaluation:
         """%Unsafe and %Goal of a policy from the held-out starts."""

@@ -323,6 +323,10 @@ def _new_model(config: TrainConfig, env: SB3VecEnv) -> BaseAlgorithm:
         options["n_steps"] = max(2, min(options["n_steps"], rollout))
         whole = options["n_steps"] * config.num_envs
         options["batch_size"] = min(options["batch_size"], whole)
+    for name in ("n_steps", "batch_size", "n_epochs", "buffer_size"):
+        value = options.get(name, 1)
+        if not isinstance(value, int) or value < 1:
+            raise ConfigError(f"learner: {name} must be a whole number from 1 on, got {value!r}")
     network: dict[str, Any] = {"net_arch": list(config.net), "activation_fn": torch.nn.ReLU}
     if config.grids is not None:
         network["features_extractor_class"] = GridEncoder

@@ -7,17 +7,16 @@ seed exactly as `JaniEnv` does, so that it lives through the same episodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from safetest_gym.engine.batch import BatchSettings, BatchStepper
-from safetest_gym.envs.observing import make_view
-from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
+from safetest_gym.engine.batch import Autoreset, BatchSettings, BatchStepper
+from safetest_gym.envs.observing import choice_space, make_view
+from safetest_gym.envs.options import EnvArguments, ModelSource, open_task, require_count
 from safetest_gym.envs.rewards import plan_reward
 from safetest_gym.envs.shielding import Shield, require_shield, shielded_many
 from safetest_gym.envs.starting import (
@@ -28,11 +27,10 @@ from safetest_gym.envs.starting import (
     derived_seeds,
     preference_of,
 )
-from safetest_gym.errors import ActionError, ConfigError
+from safetest_gym.errors import ActionError
+from safetest_gym.task import action_numbers
 
-__all__ = ["Autoreset", "Batch"]
-
-Autoreset = Literal["NextStep", "SameStep", "Disabled"]
+__all__ = ["Batch"]
 
 
 class Batch:
@@ -51,13 +49,12 @@ class Batch:
         autoreset: Autoreset,
         arguments: EnvArguments,
     ) -> None:
-        if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
-            raise ConfigError(f"num_envs must be at least 1, got {num_envs!r}")
+        require_count("num_envs", num_envs)
         self.task, self.options = open_task(model, arguments)
         self.num_envs = int(num_envs)
         self.autoreset = autoreset
         self.view = make_view(self.task, self.options.observation, self.options.observed)
-        self.action_space = spaces.Discrete(self.task.num_actions)
+        self.action_space = choice_space(self.task)
         self.shields: list[Shield | None] = [None] * self.num_envs
         self._shielded = False
         self.last_actions = np.full(self.num_envs, -1, dtype=np.int64)
@@ -130,11 +127,7 @@ class Batch:
 
     def step(self, actions: NDArray[Any]) -> None:
         """One step of every copy; the results are in the stepper's arrays."""
-        chosen = np.ascontiguousarray(actions, dtype=np.int64)
-        if chosen.shape != (self.num_envs,):
-            raise ActionError(
-                f"{self.num_envs} environments need as many actions, got shape {chosen.shape}"
-            )
+        chosen = action_numbers(actions, self.num_envs)
         refused = self.stepper.step(chosen)
         if refused >= 0:
             self._explain(refused, int(chosen[refused]))
@@ -148,7 +141,7 @@ class Batch:
             self.view.require_exact(self.stepper.states)
 
     def _explain(self, i: int, action: int) -> None:
-        """Raise what the kernel could only number; no copy has moved."""
+        """Raise what the kernel could only number; only a model's error lets copies move before."""
         self.stepper.raise_error()
         if None in self._streams:
             raise ResetNeeded("call reset() before step()")
@@ -172,14 +165,36 @@ class Batch:
         if over.any():
             mask[over & ~mask.any(axis=1)] = 1
         if self._shielded:
-            first = self.shields[0]
-            if all(shield is first for shield in self.shields) and first is not None:
-                return shielded_many(stepper.masks, first, stepper.states)
-            for i, shield in enumerate(self.shields):
-                if shield is not None:
-                    row = slice(i, i + 1)
-                    mask[row] = shielded_many(stepper.masks[row], shield, stepper.states[row])
+            self._put_shields(mask, stepper.masks, stepper.states, self.shields)
         return mask
+
+    def final_masks(self, which: NDArray[np.int64]) -> NDArray[np.int8]:
+        """`masks` of the states in which ``which`` have ended with the last step of SameStep."""
+        stepper = self.stepper
+        applicable = stepper.final_masks[which]
+        mask: NDArray[np.int8] = applicable.copy()
+        mask[~mask.any(axis=1)] = 1
+        if self._shielded:
+            shields = [self.shields[i] for i in which.tolist()]
+            self._put_shields(mask, applicable, stepper.final_states[which], shields)
+        return mask
+
+    @staticmethod
+    def _put_shields(
+        mask: NDArray[np.int8],
+        applicable: NDArray[np.int8],
+        states: NDArray[Any],
+        shields: Sequence[Shield | None],
+    ) -> None:
+        """Write the masks of states with a shield, in one call if all have the same."""
+        first = shields[0] if shields else None
+        if first is not None and all(shield is first for shield in shields):
+            mask[:] = shielded_many(applicable, first, states)
+            return
+        for i, shield in enumerate(shields):
+            if shield is not None:
+                row = slice(i, i + 1)
+                mask[row] = shielded_many(applicable[row], shield, states[row])
 
     def observations(self) -> NDArray[Any]:
         """What every learner sees, fresh (n, F)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from safetest_gym.envs.batch import Autoreset
+from safetest_gym.engine.batch import Autoreset
 from safetest_gym.envs.bundled import split_arguments
 from safetest_gym.envs.vector_env import JaniVectorEnv
 

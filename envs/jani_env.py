@@ -19,7 +19,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from safetest_gym.engine.stepper import Stepper
-from safetest_gym.envs.observing import make_view
+from safetest_gym.envs.observing import choice_space, make_view
 from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
 from safetest_gym.envs.outcomes import (
     FAILING,
@@ -76,7 +76,7 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         self.render_mode = render_mode
         self._view = make_view(self.task, self.options.observation, self.options.observed)
         self.observation_space = cast("spaces.Space[Observation]", self._view.space)
-        self.action_space = spaces.Discrete(self.task.num_actions)
+        self.action_space = choice_space(self.task)
         self._shield: Shield | None = None
         self._starts: StartStream | None = None
         self._steps = 0
@@ -136,6 +136,7 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
             steps, starts = derived_seeds(self.np_random)
             self._stepper.seed(steps)
             self._starts = StartStream(self.task, starts)
+        self._phase, self._ended = _OVER, None  # also if what follows is refused
         if options:
             status = self._stepper.reset(chosen_start(self.task, options))
         else:
@@ -157,8 +158,11 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         """Take an action; see the class for what ``info`` tells."""
         if self._phase:
             return self._step_ended()
-        number = index(action)
-        status = self._take(self._address, number)
+        try:
+            number = index(action)
+            status = self._take(self._address, number)
+        except (TypeError, OverflowError):
+            raise ActionError(f"an action is a number, got {action!r}") from None
         if status < 0:
             status = self._stepper.take_again(number, status)
             if status < 0:
@@ -220,7 +224,9 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
 
     def _step_refused(self, action: int) -> Step:
         """An inapplicable action, or an error of the model that the engine explains."""
+        phase, self._phase = self._phase, _OVER
         self._stepper.raise_error()
+        self._phase = phase
         if self.options.invalid_action == "raise" or not 0 <= action < self.task.num_actions:
             raise ActionError(self._refusal(action))
         self._last_action = action
@@ -264,6 +270,8 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() without a render_mode; give one to gym.make")
             return None
+        if self._phase == _OVER and self._ended is None:
+            raise ResetNeeded("call reset() before render()")
         from safetest_gym.envs.rendering import picture
         from safetest_gym.envs.rendering.ansi import draw_ansi
         from safetest_gym.envs.rendering.scene import Scene

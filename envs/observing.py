@@ -12,10 +12,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from safetest_gym.errors import ConfigError, StateError
+from safetest_gym.jani.operations import comparable
 from safetest_gym.jani.tree import Variable
 from safetest_gym.task import Task
 
-__all__ = ["Observation", "View", "make_view"]
+__all__ = ["Observation", "View", "choice_space", "make_view"]
 
 Observation = Literal["float32", "float64", "normalized"]
 
@@ -63,13 +64,24 @@ class View:
             )
 
 
+def choice_space(task: Task) -> spaces.Discrete:
+    """The space of a task's actions.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if not task.num_actions:
+        raise ConfigError(f"{task.name!r} has no action, so there is nothing to learn")
+    return spaces.Discrete(task.num_actions)
+
+
 def make_view(task: Task, kind: Observation, observed: Sequence[str] | None) -> View:
     """The view of ``observed`` (all variables if None), in the order given."""
     names = [variable.name for variable in task.variables]
     chosen = names if observed is None else list(observed)
     for name in chosen:
         if name not in names:
-            close = get_close_matches(name, names, n=1)
+            close = get_close_matches(str(name), names, n=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             raise ConfigError(f"observed names {name!r}, which is no variable{hint}")
     if not chosen or len(set(chosen)) < len(chosen):
@@ -104,9 +116,10 @@ def _normalization(variable: Variable) -> tuple[float, float]:
 def _space(variables: Sequence[Variable], kind: Observation, dtype: np.dtype[Any]) -> spaces.Box:
     if kind == "normalized":
         return spaces.Box(-1.0, 1.0, (len(variables),), dtype.type)
-    low = [-np.inf if v.lower is None else float(v.lower) for v in variables]
-    high = [np.inf if v.upper is None else float(v.upper) for v in variables]
-    return spaces.Box(np.array(low, dtype), np.array(high, dtype), dtype=dtype.type)
+    low = [-np.inf if v.lower is None else comparable(v.lower) for v in variables]
+    high = [np.inf if v.upper is None else comparable(v.upper) for v in variables]
+    with np.errstate(over="ignore"):  # bounds beyond the dtype are infinite
+        return spaces.Box(np.array(low, dtype), np.array(high, dtype), dtype=dtype.type)
 
 
 def _largest(dtype: np.dtype[Any]) -> int:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, get_args
 
+from safetest_gym.engine.batch import InvalidAction
 from safetest_gym.envs.observing import Observation
 from safetest_gym.envs.rendering import PICTURES
 from safetest_gym.envs.rewards import RewardData, reward_from_data
 from safetest_gym.errors import ConfigError
 from safetest_gym.task import Task, load_task
 
-__all__ = ["EnvArguments", "EnvOptions", "Generator", "InvalidAction", "ModelSource", "open_task"]
-
-InvalidAction = Literal["raise", "terminate", "noop"]
+__all__ = ["EnvArguments", "EnvOptions", "Generator", "ModelSource", "open_task", "require_count"]
 
 
 class Generator(Protocol):
@@ -86,12 +86,24 @@ class EnvOptions:
     def __post_init__(self) -> None:
         _require_choice("observation", self.observation, get_args(Observation))
         _require_choice("invalid_action", self.invalid_action, get_args(InvalidAction))
-        limit = self.step_limit
-        if limit is not None and (isinstance(limit, bool) or int(limit) != limit or limit < 1):
-            raise ConfigError(f"step_limit must be at least 1 or None, got {limit!r}")
-        if self.picture not in PICTURES:
+        if self.step_limit is not None:
+            require_count("step_limit", self.step_limit)
+        if isinstance(self.observed, str) or not isinstance(self.observed, Iterable | None):
+            raise ConfigError(f"observed must list names of variables, got {self.observed!r}")
+        if self.picture not in tuple(PICTURES):
             raise ConfigError(f"unknown picture {self.picture!r}; known: {', '.join(PICTURES)}")
         reward_from_data(self.reward)
+
+
+def require_count(name: str, value: object) -> None:
+    """Refuse what is no whole number from 1 on.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    whole = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not whole or not value >= 1 or value != value // 1:  # type: ignore[operator]  # a number
+        raise ConfigError(f"{name} must be at least 1, a whole number, got {value!r}")
 
 
 def _require_choice(name: str, value: object, known: tuple[str, ...]) -> None:
@@ -113,6 +125,11 @@ def open_task(model: ModelSource, arguments: EnvArguments) -> tuple[Task, EnvOpt
         task = model
     elif isinstance(model, str | Path | Mapping):
         task = load_task(model, **loading)
+    elif not hasattr(model, "model"):
+        raise ConfigError(
+            "a model is a file, JSON data, a Task or a generator of bundled tasks, got "
+            f"{type(model).__name__}"
+        )
     else:
         loading.setdefault("properties", model.properties())
         task = load_task(model.model(), **loading)

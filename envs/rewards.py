@@ -34,9 +34,6 @@ __all__ = [
     "reward_from_data",
 ]
 
-RUNNING, GOAL, FAILING, DEADLOCK = range(4)
-"""How a step can leave the episode; positions in `RewardPlan.constants`."""
-
 When = Literal["step", "goal", "failing", "end"]
 
 
@@ -56,11 +53,6 @@ class RewardPlan:
     constants: NDArray[np.float64]
     expressions: tuple[Expression | str, ...]
     weights: NDArray[np.float64]
-
-    @property
-    def static(self) -> bool:
-        """Does nothing but how the step ends decide?"""
-        return not self.expressions
 
 
 class Reward(Protocol):
@@ -83,11 +75,13 @@ def _weighted(expression: Expression | str, *weights: float) -> RewardPlan:
 
 
 def _require_finite(reward: object) -> None:
+    """Refuse what is no finite number in the fields that are numbers."""
     for field in fields(reward):  # type: ignore[arg-type]  # only called on dataclasses
         value = getattr(reward, field.name)
-        if isinstance(value, float | int) and not math.isfinite(value):
-            name = type(reward).__name__
-            raise ConfigError(f"{field.name} of {name} must be a finite number, got {value}")
+        if field.type != "float" or (isinstance(value, float | int) and math.isfinite(value)):
+            continue
+        name = type(reward).__name__
+        raise ConfigError(f"{field.name} of {name} must be a finite number, got {value!r}")
 
 
 def _require(expression: Expression | None, name: str, property_: PlanningProperty) -> Expression:
@@ -216,7 +210,9 @@ class ExpressionReward:
 
     def __post_init__(self) -> None:
         _require_finite(self)
-        if self.when not in _WHEN:
+        if not isinstance(self.expression, str):
+            raise ConfigError(f"the expression of a reward is a text, got {self.expression!r}")
+        if self.when not in tuple(_WHEN):
             raise ConfigError(f"when must be one of {', '.join(_WHEN)}, got {self.when!r}")
         if self.difference and self.when != "step":
             raise ConfigError(f"difference goes with when='step' only, got when={self.when!r}")
@@ -288,6 +284,8 @@ def _from_mapping(data: Mapping[str, object]) -> Reward:
     for name in data:
         if name not in known:
             raise ConfigError(f"{found.__name__} has no {name!r}; it has {', '.join(known)}")
+    if found is ExpressionReward and "expression" not in data:
+        raise ConfigError("a reward of kind 'expression' needs an 'expression'")
     made: Reward = found(**{str(name): value for name, value in data.items()})
     return made
 

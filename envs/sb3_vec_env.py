@@ -42,9 +42,10 @@ class SB3VecEnv(VecEnv):
         self._batch = Batch(model, num_envs, "SameStep", arguments)
         self.task, self.options = self._batch.task, self._batch.options
         self._actions: NDArray[Any] | None = None
-        self._returns = np.zeros(num_envs, dtype=np.float64)
+        copies = self._batch.num_envs
+        self._returns = np.zeros(copies, dtype=np.float64)
         self._started = time.time()
-        super().__init__(num_envs, self._batch.view.space, self._batch.action_space)
+        super().__init__(copies, self._batch.view.space, self._batch.action_space)
 
     def reset(self) -> NDArray[np.floating[Any]]:
         """Start new episodes everywhere, with the seeds and options set before."""
@@ -97,14 +98,16 @@ class SB3VecEnv(VecEnv):
             self._returns[ended].tolist(),
             self._batch.view(stepper.final_observations[ended]),
             stepper.final_states[ended],
+            self._batch.final_masks(ended),
             strict=True,
         )
-        for i, outcome, length, total, observation, state in rows:
+        for i, outcome, length, total, observation, state, mask in rows:
             cost = float(outcome == FAILING)
             infos[i] = {
                 "terminal_observation": observation,
                 "TimeLimit.truncated": outcome == TRUNCATED,
                 "state": state,
+                "action_mask": mask,
                 "cost": cost,
                 "cumulative_cost": cost,
                 "is_success": outcome == GOAL,

@@ -61,6 +61,8 @@ class ShieldWrapper(gymnasium.Wrapper[Observation, np.int64, Observation, np.int
         """Take the action, or in mode ``replace`` perhaps another one."""
         if self.mode == "mask":
             return self.env.step(action)
+        if action not in self.action_space:
+            return self.env.step(action)  # which says what is wrong
         mask = self._permitted()
         taken = action
         if not mask[int(action)]:

@@ -54,16 +54,18 @@ def shielded(applicable: Mask, shield: Shield | None, state: NDArray[Any]) -> Ma
     """
     mask = applicable.copy()
     if shield is not None:
-        permitted = np.asarray(shield.mask(state), dtype=np.bool_)
-        if permitted.shape != mask.shape:
-            raise ConfigError(
-                f"the shield's mask has shape {permitted.shape}, the task has "
-                f"{mask.shape[0]} actions"
-            )
-        mask &= permitted
+        mask &= _checked(shield.mask(state), mask.shape)
         if 1 not in mask.tobytes():
             mask = applicable.copy()
     return never_empty(mask)
+
+
+def _checked(permitted: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """What a shield said, as an array that fits the actions."""
+    mask = np.asarray(permitted, dtype=np.bool_)
+    if mask.shape != shape:
+        raise ConfigError(f"the shield's mask has shape {mask.shape}, the actions' is {shape}")
+    return mask
 
 
 def never_empty(mask: Mask) -> Mask:
@@ -77,7 +79,7 @@ def shielded_many(applicable: Mask, shield: Shield, states: NDArray[Any]) -> Mas
     """`shielded` for every row: (n, A) and (n, V) -> fresh (n, A)."""
     many = getattr(shield, "mask_many", None)
     permitted = many(states) if many else [shield.mask(state) for state in states]
-    mask = applicable & np.asarray(permitted, dtype=np.bool_)
+    mask = applicable & _checked(permitted, applicable.shape)
     empty = ~mask.any(axis=1)
     mask[empty] = applicable[empty]
     mask[~mask.any(axis=1)] = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.errors import ConfigError, StateError
-from safetest_gym.task import Task
+from safetest_gym.task import LISTABLE, Task
 
 __all__ = ["CHUNK", "Preference", "StartStream", "chosen_start", "derived_seeds", "preference_of"]
 
@@ -22,10 +22,6 @@ def derived_seeds(random: np.random.Generator) -> tuple[int, int]:
     """Seeds of the steps and of the start states that follow from an environment's seed."""
     steps, starts = random.integers(2**63, size=2).tolist()
     return steps, starts
-
-
-LISTABLE = 1_000_000
-"""Sets of start states up to this size are numbered, in their order of enumeration."""
 
 
 Preference = tuple[NDArray[np.int64], float]
@@ -108,12 +104,13 @@ def preference_of(task: Task, states: NDArray[Any], share: float) -> Preference 
 def chosen_start(task: Task, options: Mapping[str, Any]) -> NDArray[Any]:
     """The state that reset options ask for: ``state``, or ``index`` into the start states."""
     if set(options) not in ({"state"}, {"index"}):
-        raise ConfigError(f"reset options are either 'state' or 'index', got {sorted(options)}")
+        raise ConfigError(f"reset options are either 'state' or 'index', got {list(options)}")
     if "index" in options:
-        return _numbered_start(task, index(options["index"]))
+        return _numbered_start(task, options["index"])
     given = options["state"]
     if not isinstance(given, Mapping):
-        values = np.asarray(given).tolist()
+        values = given.tolist() if isinstance(given, np.ndarray) else given
+        values = list(values) if isinstance(values, Sequence) else values
         if not isinstance(values, list) or len(values) != task.num_variables:
             raise StateError(
                 f"a state is a vector of {task.num_variables} values or a mapping, got {given!r}"
@@ -123,7 +120,11 @@ def chosen_start(task: Task, options: Mapping[str, Any]) -> NDArray[Any]:
     return task.state(given)
 
 
-def _numbered_start(task: Task, number: int) -> NDArray[Any]:
+def _numbered_start(task: Task, wanted: object) -> NDArray[Any]:
+    try:
+        number = index(wanted)  # type: ignore[arg-type]  # that is the question
+    except TypeError:
+        raise ConfigError(f"'index' is the number of a start state, got {wanted!r}") from None
     count = task.initial.count()
     if count is None or not 0 <= number < count:
         of = "infinitely many" if count is None else str(count)
@@ -133,5 +134,5 @@ def _numbered_start(task: Task, number: int) -> NDArray[Any]:
             f"{count} start states are too many to number them (limit {LISTABLE}); "
             "give options={'state': ...}"
         )
-    found: NDArray[Any] = task.initial.enumerate(LISTABLE)[number]
+    found: NDArray[Any] = task.engine.unpack(task.listed_starts[number : number + 1])[0]
     return found

@@ -10,9 +10,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from safetest_gym.envs.batch import Autoreset, Batch
+from safetest_gym.engine.batch import Autoreset
+from safetest_gym.envs.batch import Batch
 from safetest_gym.envs.options import EnvArguments, ModelSource
-from safetest_gym.envs.outcomes import OUTCOME_NAMES
+from safetest_gym.envs.outcomes import FAILING, GOAL, OUTCOME_NAMES, TRUNCATED
 from safetest_gym.envs.shielding import Shield
 from safetest_gym.errors import ConfigError
 
@@ -22,7 +23,6 @@ Observations = NDArray[np.floating[Any]]
 Infos = dict[str, Any]
 Step = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
 
-GOAL, FAILING, TRUNCATED = 1, 2, 4
 _PRESENT = ("_state", "_action_mask", "_cost", "_cumulative_cost", "_is_success", "_outcome")
 
 
@@ -110,11 +110,12 @@ class JaniVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         """What the ended episodes came to, beside the start of the next ones."""
         stepper = self._batch.stepper
         final = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(ended):
+        rows = np.flatnonzero(ended)
+        for i in rows:
             final[i] = self._batch.view(stepper.final_observations[i])
         infos["final_obs"], infos["_final_obs"] = final, ended
-        masks = stepper.final_masks.copy()
-        masks[~masks.any(axis=1)] = 1
+        masks = np.ones_like(stepper.final_masks)
+        masks[rows] = self._batch.final_masks(rows)
         infos["final_info"] = _as_infos(outcomes, stepper.final_states.copy(), masks, ended)
         infos["_final_info"] = ended
 
@@ -176,6 +177,7 @@ def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | No
         return [None] * count
     if isinstance(seed, int | np.integer):
         return [int(seed) + i for i in range(count)]
-    if len(seed) != count:
-        raise ConfigError(f"{count} environments need as many seeds, got {len(seed)}")
-    return list(seed)
+    seeds = [int(s) if isinstance(s, np.integer) else s for s in seed]
+    if len(seeds) != count:
+        raise ConfigError(f"{count} environments need as many seeds, got {len(seeds)}")
+    return seeds

@@ -56,7 +56,8 @@ class JaniError(SafetestError, ValueError):
     def __str__(self) -> str:
         where = f"{self.source}: " if self.source else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{where}{self.message} at {self.path}{hint}"
+        place = "" if where and self.path == "$" else f" at {self.path}"
+        return f"{where}{self.message}{place}{hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild_jani_error, (self.message, self.path, self.hint, self.source)

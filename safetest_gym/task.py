@@ -3,55 +3,53 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.engine.fingerprint import fingerprint
+from safetest_gym.engine.interpreter import STEP
 from safetest_gym.engine.native import Engine, Evaluator
 from safetest_gym.engine.unsafety import distance_expression
 from safetest_gym.errors import (
     ActionError,
     ConfigError,
     EvaluationError,
-    JaniError,
     StateError,
 )
 from safetest_gym.jani import (
     parse_expression,
     read_condition,
+    read_goal,
     read_model,
-    read_objective,
-    read_properties,
     read_start,
 )
+from safetest_gym.jani.choosing import choose_property
+from safetest_gym.jani.document import Source
+from safetest_gym.jani.operations import comparable
 from safetest_gym.jani.tree import (
     FALSE,
     Expression,
-    FilterProperty,
     Model,
     PlanningProperty,
-    Property,
-    UnsupportedProperty,
     Value,
     Variable,
 )
 from safetest_gym.starts import StartSet, default_starts, make_starts
 
-__all__ = ["ActionMode", "Source", "Task", "load_task", "pick_property"]
+__all__ = ["LISTABLE", "ActionMode", "Source", "Task", "action_numbers", "load_task"]
 
-Source = str | Path | Mapping[str, Any]
 ActionMode = Literal["label", "edge"]
 State = NDArray[Any]
 
-STEP = "step"
-"""The only action of a dtmc."""
-
 MAX_ACTIONS = 1_000_000
+LISTABLE = 1_000_000
+"""Sets of start states up to this size are numbered, in their order of enumeration."""
 
 
 class Task:
@@ -157,6 +155,11 @@ class Task:
         satisfies = None if condition is None else self._satisfies(condition)
         return make_starts(self.model.variables, start, satisfies=satisfies)
 
+    @cached_property
+    def listed_starts(self) -> NDArray[np.int64]:
+        """All start states by number, packed (n, W); see `LISTABLE`."""
+        return self.engine.pack(self.initial.enumerate(LISTABLE))
+
     def _satisfies(self, condition: Expression) -> _Condition:
         return _Condition(self.engine, condition)
 
@@ -179,8 +182,7 @@ class Task:
                     raise StateError(f"{variable.name} has no location {value!r}")
                 value = variable.locations.index(value)
             row.append(value)
-        vector = np.array(row, dtype=np.float64 if self.dtype.kind == "f" else object)
-        packed = self.engine.pack(_as_numbers(vector, self.dtype).reshape(1, -1))
+        packed = self.engine.pack(_as_numbers(row, self.dtype).reshape(1, -1))
         result: State = self.engine.unpack(packed)[0]
         return result
 
@@ -257,7 +259,7 @@ class Task:
         from safetest_gym.engine.kernels.stepping import pick_kernel
 
         packed = self.engine.pack(states)
-        chosen = np.ascontiguousarray(actions, np.int64)
+        chosen = action_numbers(actions, len(packed))
         expansion = self.engine.expand(packed)
         rows = np.empty(len(packed), np.int64)
         bad = pick_kernel(
@@ -315,6 +317,20 @@ class Task:
         )
 
 
+def action_numbers(actions: object, count: int) -> NDArray[np.int64]:
+    """``count`` actions as the kernels take them.
+
+    Raises:
+        ActionError: they are no integers, or not that many.
+    """
+    given = np.asarray(actions)
+    if given.shape != (count,) or given.dtype.kind not in "biu":
+        raise ActionError(
+            f"expected {count} actions (integers), got shape {given.shape} of {given.dtype}"
+        )
+    return np.ascontiguousarray(given, np.int64)
+
+
 class _Condition:
     """A condition as a bulk test of vectors; False where it has no value."""
 
@@ -332,18 +348,24 @@ class _Condition:
             return np.concatenate([self(states[:half]), self(states[half:])])
 
 
-def _as_numbers(vector: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An object vector as int64, refusing what int64 cannot hold."""
+def _as_numbers(row: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Values as ``dtype``, refusing what it cannot hold."""
+    for value in row:
+        if not isinstance(value, numbers.Real | np.bool_):
+            raise StateError(f"{value!r} is no number")
+        if dtype.kind == "f" and isinstance(value, numbers.Integral) and comparable(value) != value:
+            raise StateError(f"{value} does not fit a double, which states with reals are made of")
     if dtype.kind == "f":
-        return vector
-    numbers = []
-    for value in vector.tolist():
-        if isinstance(value, float) and not value.is_integer():
-            raise StateError(f"{value} is no integer")
-        if not -(2**63) <= int(value) < 2**63:
-            raise StateError(f"{value} does not fit 64 bits")
-        numbers.append(int(value))
-    return np.array(numbers, np.int64)
+        return np.array(row, np.float64)
+    return np.array([_as_int64(value) for value in row], np.int64)
+
+
+def _as_int64(value: Any) -> int:
+    if not isinstance(value, numbers.Integral | np.bool_) and not float(value).is_integer():
+        raise StateError(f"{value} is no integer")
+    if not -(2**63) <= int(value) < 2**63:
+        raise StateError(f"{value} does not fit 64 bits")
+    return int(value)
 
 
 def load_task(
@@ -362,7 +384,8 @@ def load_task(
     Args:
         model: a JANI file, or its parsed JSON.
         properties: a file of properties; without it the model's own are looked at.
-        property: name or number; by default the first that has a goal or failure condition.
+        property: name or number; by default the first ``PA`` property. Of a standard one
+            the target of ``F`` or ``U`` is the failure condition.
         constants: values of the model's open constants.
         failure: failure condition instead of the property's: a file, JSON or text such as
             ``"aux_vel <= -1 and truck == 3"``.
@@ -371,55 +394,19 @@ def load_task(
         action_mode: ``label``: all enabled edges of a label are one action's outcomes;
             ``edge``: every enabled (composed) edge is an action.
     """
+    if constants is not None and not isinstance(constants, Mapping):
+        raise ConfigError(f"constants map names to values, got {constants!r}")
     tree = read_model(model, constants=constants)
-    listed = tree.properties if properties is None else read_properties(properties, tree)
-    chosen = pick_property(listed, property)
-    objective = None if goal is None else _objective(goal, tree)
-    result = PlanningProperty(
+    replaced = failure is not None or goal is not None
+    chosen = choose_property(tree, properties, property, replaced=replaced)
+    aims = chosen
+    if goal is not None:
+        wanted = read_goal(goal, tree)
+        aims = wanted if isinstance(wanted, PlanningProperty) else replace(chosen, goal=wanted)
+    result = replace(
+        aims,
         name=chosen.name,
         failure=chosen.failure if failure is None else read_condition(failure, tree),
-        goal=chosen.goal
-        if goal is None
-        else (objective.goal if objective is not None else read_condition(goal, tree)),
         start=chosen.start if start is None else read_start(start, tree),
-        goal_potential=(objective or chosen).goal_potential,
-        goal_reward=(objective or chosen).goal_reward,
-        step_reward=(objective or chosen).step_reward,
     )
     return Task(tree, result, action_mode)
-
-
-def _objective(source: Source, tree: Model) -> PlanningProperty | None:
-    """The objective in a document; None if it holds (or the text is) a bare condition."""
-    if isinstance(source, str) and Path(source).suffix not in (".jani", ".json"):
-        return None
-    try:
-        return read_objective(source, tree)
-    except JaniError:
-        return None  # `read_condition` takes it, or tells what is wrong
-
-
-def pick_property(properties: tuple[Property, ...], wanted: str | int | None) -> PlanningProperty:
-    """The property of that name or number; by default the first ``PA`` one, or none."""
-    if wanted is None:
-        for found in properties:
-            if isinstance(found, PlanningProperty):
-                return found
-        return PlanningProperty(name="", goal=None, failure=None, start=None)
-    picked = _find(properties, wanted)
-    if isinstance(picked, FilterProperty):
-        return PlanningProperty(name=picked.name, goal=None, failure=picked.target, start=None)
-    if isinstance(picked, UnsupportedProperty):
-        raise ConfigError(f"property {picked.name!r} cannot be used: {picked.reason}")
-    return picked
-
-
-def _find(properties: tuple[Property, ...], wanted: str | int) -> Property:
-    for found in properties:
-        if found.name == wanted:
-            return found
-    number = int(wanted) if str(wanted).isdecimal() else -1
-    if 0 <= number < len(properties):
-        return properties[number]
-    names = ", ".join(f"{i}: {p.name}" for i, p in enumerate(properties)) or "none"
-    raise ConfigError(f"there is no property {wanted!r}; there are {names}")

@@ -43,7 +43,7 @@ def _draw_court(canvas: Canvas, scene: Scene, peak: float) -> None:
     for height in (lower, upper):
         y = _y(height, peak)
         canvas.dashed((26, y), (238, y), Palette.BLUE, 1)
-        canvas.text((232, y - 8), f"{height:g}", size=11, color=Palette.BLUE, anchor="rm")
+        canvas.text((232, y - 8), f"{height:g}", size=14, color=Palette.BLUE, anchor="rm")
     canvas.line([(24, FLOOR), (240, FLOOR)], Palette.SLATE, 4)
 
 
@@ -72,7 +72,7 @@ def _draw_bars(
     canvas.rect(
         (CHART_LEFT, top, CHART_RIGHT, bottom), Palette.PANEL, outline=Palette.RULE, radius=6
     )
-    canvas.text((CHART_LEFT + 10, top + 12), name, size=11, color=Palette.MUTED, anchor="lm")
+    canvas.text((CHART_LEFT + 10, top + 12), name, size=14, color=Palette.MUTED, anchor="lm")
     signed = name == "velocity"
     zero = (top + bottom) / 2 if signed else bottom - 6
     room = (bottom - top) / 2 - 10 if signed else bottom - top - 30

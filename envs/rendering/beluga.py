@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from PIL import Image
 
 from safetest_gym.envs.rendering.canvas import Canvas, Palette, Point, mix
-from safetest_gym.envs.rendering.scene import Scene, Values, indexed
+from safetest_gym.envs.rendering.scene import Scene, Values, bounds, indexed
 
-__all__ = ["draw_beluga", "rack_contents"]
+__all__ = ["draw_beluga", "rack_contents", "swaps"]
 
 CHIP = 24.0
 
@@ -22,6 +22,12 @@ def rack_contents(values: Values, rack: int) -> list[int]:
         found.append(jig)
         jig = int(values.get(f"back_jig_{jig}", -1))
     return found
+
+
+def swaps(values: Values, scene: Scene) -> str:
+    """How many swaps there were, and how many there can be, where that is known."""
+    done, most = int(values.get("num_swaps", 0)), bounds(scene, "num_swaps", (0, -1))[1]
+    return f"{done} of {most:.0f}" if most >= 0 else str(done)
 
 
 def draw_beluga(values: Values, scene: Scene) -> Image.Image:
@@ -37,9 +43,8 @@ def draw_beluga(values: Values, scene: Scene) -> Image.Image:
     _draw_factory(canvas, values, where.get(jigs + racks + 1))
     canvas.text((24, 344), "delivered", color=Palette.SLATE, anchor="lm")
     for index, jig in enumerate(delivered):
-        _draw_jig(canvas, jig, (110 + index * (CHIP + 6), 344))
-    text = f"swaps {int(values.get('num_swaps', 0))}"
-    canvas.text((20, 378), text, color=Palette.SLATE, anchor="lm")
+        _draw_jig(canvas, jig, (122 + index * (CHIP + 6), 344))
+    canvas.text((20, 378), f"swaps {swaps(values, scene)}", color=Palette.SLATE, anchor="lm")
     return canvas.finish()
 
 
@@ -48,7 +53,7 @@ def _draw_jig(canvas: Canvas, jig: int, center: Point) -> None:
     color = Palette.SERIES[jig % len(Palette.SERIES)]
     edge = mix(color, Palette.INK, 0.35)
     canvas.rect((x - half, y - half, x + half, y + half), color, outline=edge, radius=5)
-    canvas.text((x, y), str(jig), size=13, color=Palette.PANEL)
+    canvas.text((x, y), str(jig), size=16, color=Palette.PANEL)
 
 
 def _draw_slot(canvas: Canvas, center: Point, jig: int | None) -> None:
@@ -72,7 +77,7 @@ def _draw_plane(canvas: Canvas, where: Mapping[int, int], jigs: int) -> None:
     for slot in range(jigs):
         x = 128 + (slot - (jigs - 1) / 2) * step
         _draw_slot(canvas, (x, 124), where.get(slot))
-    canvas.text((128, 194), "aeroplane", size=11, color=Palette.MUTED)
+    canvas.text((128, 194), "aeroplane", size=14, color=Palette.MUTED)
 
 
 def _draw_trailer(canvas: Canvas, center: Point, jig: int | None) -> None:
@@ -83,7 +88,7 @@ def _draw_trailer(canvas: Canvas, center: Point, jig: int | None) -> None:
         canvas.circle((x + wheel, y + 13), 7, Palette.INK)
         canvas.circle((x + wheel, y + 13), 2.5, Palette.RULE)
     _draw_slot(canvas, (x, y - CHIP / 2 - 2), jig)
-    canvas.text((x, y + 32), "trailer", size=11, color=Palette.MUTED)
+    canvas.text((x, y + 32), "trailer", size=14, color=Palette.MUTED)
 
 
 def _draw_racks(canvas: Canvas, values: Values, racks: int) -> None:
@@ -99,9 +104,9 @@ def _draw_racks(canvas: Canvas, values: Values, racks: int) -> None:
         if height > 50:
             free = int(values[f"rack_load_{rack}"])
             note = f"rack {rack}, room for {free} more"
-            canvas.text((264, middle + 28), note, size=10, color=Palette.MUTED, anchor="lm")
-    canvas.text((264, 68), "front", size=11, color=Palette.MUTED, anchor="lm")
-    canvas.text((446, 68), "back", size=11, color=Palette.MUTED, anchor="rm")
+            canvas.text((264, middle + 28), note, size=13, color=Palette.MUTED, anchor="lm")
+    canvas.text((264, 68), "front", size=14, color=Palette.MUTED, anchor="lm")
+    canvas.text((446, 68), "back", size=14, color=Palette.MUTED, anchor="rm")
 
 
 def _draw_factory(canvas: Canvas, values: Values, on_truck: int | None) -> None:
@@ -113,14 +118,14 @@ def _draw_factory(canvas: Canvas, values: Values, on_truck: int | None) -> None:
         edge = Palette.GREEN if active else Palette.RULE
         fill = Palette.MINT if active else Palette.PANEL
         canvas.rect((476, y - 17, 616, y + 17), fill, outline=edge, radius=6)
-        canvas.text((486, y), f"line {line}", size=12, color=Palette.SLATE, anchor="lm")
+        canvas.text((486, y), f"line {line}", size=15, color=Palette.SLATE, anchor="lm")
         if wanted >= 0:
             _draw_jig(canvas, wanted, (592, y))
         else:
-            canvas.text((606, y), "done", size=12, color=Palette.GREEN, anchor="rm")
+            canvas.text((606, y), "done", size=15, color=Palette.GREEN, anchor="rm")
     if asked >= 0:
         note = f"next: jig {asked}"
-        canvas.text((546, 170), note, size=14, color=Palette.GREEN)
+        canvas.text((546, 170), note, size=17, color=Palette.GREEN)
     x, y = 540.0, 284.0
     canvas.rect((x - 44, y - 14, x + 22, y - 6), mix(Palette.BLUE, Palette.INK, 0.4), radius=3)
     canvas.rect((x + 20, y - 40, x + 50, y - 6), Palette.BLUE, radius=6)
@@ -129,4 +134,4 @@ def _draw_factory(canvas: Canvas, values: Values, on_truck: int | None) -> None:
         canvas.circle((x + wheel, y - 5), 8, Palette.INK)
         canvas.circle((x + wheel, y - 5), 3, Palette.RULE)
     _draw_slot(canvas, (x - 12, y - 28), on_truck)
-    canvas.text((x, y + 20), "truck", size=11, color=Palette.MUTED)
+    canvas.text((x, y + 20), "truck", size=14, color=Palette.MUTED)

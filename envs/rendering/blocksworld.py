@@ -65,7 +65,7 @@ def _draw_block(
     canvas.text((x, middle), str(block), size=max(10, int(size * 0.45)), color=Palette.PANEL)
     if costs and size >= 24:
         tint = mix(color, Palette.PANEL, 0.75)
-        canvas.text((x, y + size * 0.8), f"cost {costs[block]}", size=9, color=tint)
+        canvas.text((x, y + size * 0.8), f"cost {costs[block]}", size=11, color=tint)
 
 
 def _draw_hand(canvas: Canvas, supports: Sequence[int], size: float, costs: Sequence[int]) -> None:

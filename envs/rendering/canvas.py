@@ -28,7 +28,7 @@ class Palette:
     PAPER: Color = (247, 248, 250)
     PANEL: Color = (255, 255, 255)
     INK: Color = (33, 46, 60)
-    MUTED: Color = (134, 147, 160)
+    MUTED: Color = (102, 116, 130)
     RULE: Color = (214, 220, 227)
     BLUE: Color = (52, 116, 168)
     SKY: Color = (215, 233, 246)
@@ -88,11 +88,11 @@ class Canvas:
 
     def _header(self) -> None:
         scene = self.scene
-        self.text((20, 25), scene.title, size=17, anchor="lm")
+        self.text((20, 25), scene.title, size=19, anchor="lm")
         right = f"step {scene.step}"
         if scene.action is not None:
             right = f"{scene.action}   ·   {right}"
-        self.text((620, 25), right, size=14, color=Palette.SLATE, anchor="rm")
+        self.text((620, 25), right, size=17, color=Palette.SLATE, anchor="rm")
         self.line([(20, 44), (620, 44)], Palette.RULE, 1)
 
     def finish(self) -> Image.Image:
@@ -105,7 +105,7 @@ class Canvas:
             width = 22 + 8.4 * len(outcome)
             self.rect((WIDTH / 2 - width / 2, 0, WIDTH / 2 + width / 2, 24), color, radius=6)
             label = (WIDTH / 2, 12)
-            self.text(label, outcome.upper(), size=13, color=Palette.PANEL, anchor="mm")
+            self.text(label, outcome.upper(), size=16, color=Palette.PANEL, anchor="mm")
         return self._image.reduce(SCALE)
 
     def line(self, points: Sequence[Point], color: Color, width: float = 2) -> None:
@@ -179,7 +179,7 @@ class Canvas:
         position: Point,
         text: str,
         *,
-        size: int = 13,
+        size: int = 16,
         color: Color = Palette.INK,
         anchor: str = "mm",
     ) -> None:

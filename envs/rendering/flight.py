@@ -22,8 +22,8 @@ def draw_flight_diversion(values: Values, scene: Scene) -> Image.Image:
     canvas = Canvas(scene)
     _draw_view(canvas, values, (24.0, TOP), (0, 1))
     _draw_view(canvas, values, (300.0, TOP), (0, 2))
-    canvas.text((150, 61), "from above", size=12, color=Palette.SLATE)
-    canvas.text((426, 61), "from the side", size=12, color=Palette.SLATE)
+    canvas.text((150, 61), "from above", size=15, color=Palette.SLATE)
+    canvas.text((426, 61), "from the side", size=15, color=Palette.SLATE)
     _draw_fuel(canvas, float(values["fuel"]), bounds(scene, "fuel", (0, 7))[1])
     speeds = ", ".join(f"{float(values[f'vel_{axis}']):.2f}" for axis in AXES)
     places = ", ".join(f"{float(values[f'pos_{axis}']):.2f}" for axis in AXES)
@@ -67,8 +67,8 @@ def _draw_view(canvas: Canvas, values: Values, corner: Point, axes: tuple[int, i
         canvas.circle(point, 2.5, Palette.BLUE)
     heading = (float(values[names[0][1]]), -float(values[names[1][1]]))
     _draw_plane(canvas, path[-1], heading)
-    canvas.text((left + SIZE - 8, top + SIZE - 9), AXES[axes[0]], size=11, color=Palette.MUTED)
-    canvas.text((left + 8, top + 9), AXES[axes[1]], size=11, color=Palette.MUTED)
+    canvas.text((left + SIZE - 8, top + SIZE - 9), AXES[axes[0]], size=14, color=Palette.MUTED)
+    canvas.text((left + 8, top + 9), AXES[axes[1]], size=14, color=Palette.MUTED)
 
 
 def _draw_grid(
@@ -100,8 +100,8 @@ def _draw_fuel(canvas: Canvas, fuel: float, full: float) -> None:
     left, right, top, bottom = 580.0, 608.0, TOP, TOP + SIZE
     share = max(0.0, min(1.0, fuel / full)) if full > 0 else 0.0
     color = Palette.GREEN if share > 0.3 else Palette.ORANGE if share > 0 else Palette.RED
-    canvas.text((594, 61), "fuel", size=12, color=Palette.SLATE)
+    canvas.text((594, 61), "fuel", size=15, color=Palette.SLATE)
     canvas.rect((left, top, right, bottom), Palette.PANEL, outline=Palette.RULE, radius=6)
     if share > 0.02:
         canvas.rect((left, bottom - (bottom - top) * share, right, bottom), color, radius=6)
-    canvas.text((594, bottom + 14), f"{fuel:g}", size=13)
+    canvas.text((594, bottom + 14), f"{fuel:g}", size=16)

@@ -31,7 +31,7 @@ def draw_follow_car(values: Values, scene: Scene) -> Image.Image:
         canvas.line([(LEAD_X, bracket - 8), (LEAD_X, bracket + 8)], color, 2)
         canvas.line([(ego_x, bracket), (LEAD_X, bracket)], color, 2)
     label = f"gap {gap:.2f}" + (" (not to scale)" if gap * PIXELS_PER_METRE > 450 else "")
-    canvas.text(((ego_x + LEAD_X) / 2, bracket + 20), label, size=15, color=color)
+    canvas.text(((ego_x + LEAD_X) / 2, bracket + 20), label, size=18, color=color)
     _draw_speed(canvas, float(values["ego_velocity"]), scene.number("lead_velocity", 28.0))
     text = f"own position {ego:.1f}     lead {lead:.1f}"
     canvas.text((20, 378), text, color=Palette.SLATE, anchor="lm")

@@ -39,7 +39,7 @@ def draw_line(values: Values, scene: Scene) -> Image.Image:
         radius = 9 if step >= 24 else 6
         canvas.circle((x, ROAD), radius, Palette.PANEL, outline=Palette.SLATE, width=2)
         if index % max(1, round(20 / step)) == 0 or index == len(places) - 1:
-            canvas.text((x, ROAD), str(index), size=11 if step >= 24 else 8, color=Palette.SLATE)
+            canvas.text((x, ROAD), str(index), size=12 if step >= 24 else 8, color=Palette.SLATE)
         draw_pile(canvas, Pile((x, ROAD + 32), columns=columns, size=size, hanging=True), load)
     _draw_moving_truck(canvas, values, places)
     _draw_facts(canvas, values, loads)
@@ -59,7 +59,7 @@ def _draw_road(canvas: Canvas, places: list[float], speed: int, both_ways: bool)
         canvas.line([(x - half, ROAD), (x + half, ROAD)], color, 9)
         note = f"v<{bound}" if half < 16 else f"|v| < {bound}" if both_ways else f"v < {bound}"
         if half >= 10:
-            canvas.text((x, ROAD + 19), note, size=11, color=mix(color, Palette.INK, 0.3))
+            canvas.text((x, ROAD + 19), note, size=14, color=mix(color, Palette.INK, 0.3))
 
 
 def _draw_ice(canvas: Canvas, x: float, step: float) -> None:
@@ -82,13 +82,13 @@ def _draw_moving_truck(canvas: Canvas, values: Values, places: list[float]) -> N
         side = 1 if velocity > 0 else -1
         start = (x + side * 6, y - 92)
         canvas.arrow(start, (start[0] + velocity * 19 + side * 12, start[1]), Palette.BLUE, 4)
-        canvas.text((x - side * 8, y - 92), f"{abs(velocity)}", size=16, color=Palette.BLUE)
+        canvas.text((x - side * 8, y - 92), f"{abs(velocity)}", size=19, color=Palette.BLUE)
 
 
 def _draw_parking_sign(canvas: Canvas, center: Point) -> None:
     x, y = center
     canvas.rect((x - 12, y - 12, x + 12, y + 12), Palette.BLUE, radius=4)
-    canvas.text((x, y), "P", size=17, color=Palette.PANEL)
+    canvas.text((x, y), "P", size=19, color=Palette.PANEL)
 
 
 def _draw_facts(canvas: Canvas, values: Values, loads: list[int]) -> None:
@@ -98,4 +98,4 @@ def _draw_facts(canvas: Canvas, values: Values, loads: list[int]) -> None:
         f"on truck {carried}",
         f"velocity {int(values.get('truck_vel_0', 0))}",
     ]
-    canvas.text((20, 378), "     ".join(parts), size=13, color=Palette.SLATE, anchor="lm")
+    canvas.text((20, 378), "     ".join(parts), size=16, color=Palette.SLATE, anchor="lm")

@@ -47,7 +47,7 @@ def draw_cart_pole(values: Values, scene: Scene) -> Image.Image:
     x = 320 + max(-10.0, min(10.0, position)) * 27
     for mark in range(-10, 11, 2):
         canvas.line([(320 + mark * 27, track + 4), (320 + mark * 27, track + 11)], Palette.MUTED, 1)
-        canvas.text((320 + mark * 27, track + 21), str(mark), size=11, color=Palette.MUTED)
+        canvas.text((320 + mark * 27, track + 21), str(mark), size=14, color=Palette.MUTED)
     canvas.line([(34, track), (606, track)], Palette.RULE, 7)
     hinge, length = (x, track - 44), 176.0
     _draw_sector(canvas, hinge, length + 18, limit)

@@ -44,7 +44,7 @@ def draw_n_puzzle(values: Values, scene: Scene) -> Image.Image:
         if f"cost_tile_{tile}" in values:
             color = mix(Palette.BLUE, Palette.PANEL, 0.75)
             note = f"cost {int(values[f'cost_tile_{tile}'])}"
-            canvas.text((x + size / 2, y + size * 0.8), note, size=11, color=color)
+            canvas.text((x + size / 2, y + size * 0.8), note, size=14, color=color)
         _draw_note(canvas, box, [other for other, bad in forbidden if bad == cell], light=True)
     home = sum(cell == tile - 1 for tile, cell in tiles.items())
     text = f"at home {home} of {len(tiles)}"
@@ -73,4 +73,4 @@ def _draw_note(canvas: Canvas, box: Box, tiles: Sequence[int], *, light: bool = 
     if tiles:
         color = mix(Palette.RED, Palette.PANEL, 0.75) if light else Palette.RED
         note = "not " + ", ".join(map(str, tiles))
-        canvas.text((box[0] + 7, box[1] + 10), note, size=11, color=color, anchor="lm")
+        canvas.text((box[0] + 7, box[1] + 10), note, size=14, color=color, anchor="lm")

@@ -131,8 +131,8 @@ def _draw_state(canvas: Canvas, values: Values, scene: Scene) -> None:
 def _draw_legend(canvas: Canvas, corner: Point) -> None:
     x, y = corner
     _draw_rock(canvas, (x + 10, y))
-    canvas.text((x + 32, y), "rock", size=12, color=Palette.SLATE, anchor="lm")
+    canvas.text((x + 32, y), "rock", size=15, color=Palette.SLATE, anchor="lm")
     _draw_soil(canvas, (x + 10, y + 26))
-    canvas.text((x + 32, y + 26), "soil", size=12, color=Palette.SLATE, anchor="lm")
+    canvas.text((x + 32, y + 26), "soil", size=15, color=Palette.SLATE, anchor="lm")
     canvas.rect((x, y + 46, x + 20, y + 60), Palette.VIOLET, radius=3)
-    canvas.text((x + 32, y + 53), "lander and charger", size=12, color=Palette.SLATE, anchor="lm")
+    canvas.text((x + 32, y + 53), "lander and charger", size=15, color=Palette.SLATE, anchor="lm")

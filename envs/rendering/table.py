@@ -43,7 +43,7 @@ def draw_table(values: Values, scene: Scene) -> Image.Image:
         _draw_row(canvas, box, (name, values[name], declared.get(name)), changed)
     if len(shown) < len(values):
         rest = f"and {len(values) - len(shown)} more"
-        canvas.text((604, BOTTOM - ROW / 2), rest, size=11, color=Palette.MUTED, anchor="rm")
+        canvas.text((604, BOTTOM - ROW / 2), rest, size=13, color=Palette.MUTED, anchor="rm")
     return canvas.finish()
 
 
@@ -56,11 +56,11 @@ def _draw_row(
     """Name, value and bar; values that just changed stand out."""
     left, y, right = box
     name, value, variable = entry
-    room = max(6, int((right - left - 44) / 6.4))
+    room = max(6, int((right - left - 44) / 7.6))
     label = name if len(name) <= room else f"…{name[1 - room :]}"
     color = Palette.BLUE if changed else Palette.INK
-    canvas.text((left, y - 2), label, size=11, color=Palette.SLATE, anchor="lm")
-    canvas.text((right, y - 2), format_value(value, variable), size=11, color=color, anchor="rm")
+    canvas.text((left, y - 2), label, size=13, color=Palette.SLATE, anchor="lm")
+    canvas.text((right, y - 2), format_value(value, variable), size=13, color=color, anchor="rm")
     canvas.line([(left, y + 7), (right, y + 7)], Palette.RULE, 2)
     if variable is None or variable.lower is None or variable.upper is None:
         return

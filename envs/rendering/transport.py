@@ -33,7 +33,7 @@ def draw_transport(values: Values, scene: Scene) -> Image.Image:
     columns = max(1, min(3, int((step - 4) // 15)))
     for index, (x, load) in enumerate(zip(places, loads, strict=True)):
         canvas.circle((x, ROAD), 9, Palette.PANEL, outline=Palette.SLATE, width=2)
-        canvas.text((x, ROAD), str(index), size=11, color=Palette.SLATE)
+        canvas.text((x, ROAD), str(index), size=14, color=Palette.SLATE)
         draw_pile(
             canvas, Pile((x, ROAD + 24), columns=columns, rows=8, size=13, hanging=True), load
         )
@@ -74,7 +74,7 @@ def _draw_land(canvas: Canvas, places: list[float], capacity: int, broken: bool)
     for t in (2, 4, 6, 8, 10):
         canvas.line([arch[t], (arch[t][0], ROAD)], color, 2)
     canvas.rect((middle - 22, ROAD + 44, middle + 22, ROAD + 64), Palette.PANEL, radius=5)
-    canvas.text((middle, ROAD + 54), f"max {capacity}", size=12, color=color)
+    canvas.text((middle, ROAD + 54), f"max {capacity}", size=15, color=color)
 
 
 def _bump(share: float) -> float:

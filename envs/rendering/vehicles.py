@@ -36,7 +36,7 @@ def draw_pile(canvas: Canvas, pile: Pile, count: int) -> None:
     if count > shown:
         rows = pile.rows
         offset = rows * gap + 8 if pile.hanging else -rows * gap - 8
-        canvas.text((pile.base[0], pile.base[1] + offset), f"{count}", size=12)
+        canvas.text((pile.base[0], pile.base[1] + offset), f"{count}", size=15)
 
 
 def draw_truck(

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
+from safetest_gym.envs.tasks.checks import with_tuples
 from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -66,10 +67,6 @@ def make_generator(name: str, parameters: dict[str, Any]) -> Generator:
             hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
             raise ConfigError(f"{name} has no parameter {given!r} ({hint})")
     made: Generator = replace(
-        default, **{given: _tuples(value) for given, value in parameters.items()}
+        default, **{given: with_tuples(value) for given, value in parameters.items()}
     )
     return made
-
-
-def _tuples(value: object) -> object:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

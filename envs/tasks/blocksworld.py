@@ -8,7 +8,7 @@ from typing import Literal
 
 from safetest_gym.envs.tasks import build
 from safetest_gym.envs.tasks.build import Expr, Json
-from safetest_gym.envs.tasks.checks import require_int
+from safetest_gym.envs.tasks.checks import require_between, require_int
 from safetest_gym.errors import ConfigError
 
 __all__ = ["Blocksworld"]
@@ -47,10 +47,7 @@ class Blocksworld:
             require_int("cost_bound", self.cost_bound, 1)
         if self.variant not in ("aware", "ignoring"):
             raise ConfigError(f"variant must be 'aware' or 'ignoring', got {self.variant!r}")
-        if not 0 <= self.failing_probability <= 1:
-            raise ConfigError(
-                f"failing_probability must be in [0, 1], got {self.failing_probability!r}"
-            )
+        require_between("failing_probability", self.failing_probability, 0, 1)
 
     @property
     def name(self) -> str:

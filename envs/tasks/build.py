@@ -181,16 +181,12 @@ def model(
     Its type is ``mdp`` if a destination has a probability, else ``lts``.
     """
     random = any("probability" in d for e in edges for d in e["destinations"])
-    kinds = {bool: "bool", int: "int", float: "real"}
     return {
         "jani-version": 1,
         "name": name,
         "type": "mdp" if random else "lts",
         "actions": [{"name": action} for action in actions],
-        "constants": [
-            {"name": key, "type": kinds[type(value)], "value": value}
-            for key, value in (constants or {}).items()
-        ],
+        "constants": [{"name": key, **_typed(value)} for key, value in (constants or {}).items()],
         "variables": list(variables),
         "automata": [
             {
@@ -205,6 +201,13 @@ def model(
             "syncs": [{"synchronise": [action], "result": action} for action in actions],
         },
     }
+
+
+def _typed(value: bool | int | float) -> Json:
+    """Type and value of a constant, as plain JSON has them."""
+    if isinstance(value, bool | int):
+        return {"type": "bool" if isinstance(value, bool) else "int", "value": value}
+    return {"type": "real", "value": float(value)}
 
 
 def at_location(condition: Expr, location: str) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from safetest_gym.errors import ConfigError
 
@@ -13,6 +14,7 @@ __all__ = [
     "require_plain_tuple",
     "require_positive",
     "require_unique",
+    "with_tuples",
 ]
 
 
@@ -50,6 +52,11 @@ def require_unique(name: str, values: Iterable[object]) -> None:
         if value in seen:
             raise ConfigError(f"{name} names {value!r} twice")
         seen.add(value)
+
+
+def with_tuples(value: Any) -> Any:
+    """``value`` with tuples in place of its lists, as JSON has only lists."""
+    return tuple(map(with_tuples, value)) if isinstance(value, list) else value
 
 
 def _is_number(value: object) -> bool:

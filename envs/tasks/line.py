@@ -13,7 +13,13 @@ from typing import Literal
 
 from safetest_gym.envs.tasks import build
 from safetest_gym.envs.tasks.build import Expr, Json
-from safetest_gym.envs.tasks.checks import require_int
+from safetest_gym.envs.tasks.checks import (
+    require_between,
+    require_int,
+    require_plain_tuple,
+    require_unique,
+    with_tuples,
+)
 from safetest_gym.errors import ConfigError
 
 __all__ = [
@@ -105,16 +111,18 @@ class Line(ABC):
         require_int("speed", self.speed, 1)
         require_int("locations", self.locations, self._least_locations())
         if self.icy is not None:
-            object.__setattr__(self, "icy", tuple(self.icy))
-            if set(self.icy) - set(range(self.locations)) or len(set(self.icy)) < len(self.icy):
-                raise ConfigError(
-                    f"icy must name different locations in 0..{self.locations - 1}, got {self.icy}"
-                )
+            object.__setattr__(self, "icy", with_tuples(self.icy))
+            require_plain_tuple("icy", self.icy)
+            for place in self.icy:
+                require_int("a location in icy", place, 0, self.locations - 1)
+            require_unique("icy", self.icy)
         chances = (self.drop_probability, self.icy_probability)
-        if min(chances) < 0 or sum(chances) >= 1:
+        for name, chance in zip(("drop_probability", "icy_probability"), chances, strict=True):
+            require_between(name, chance, 0, 1)
+        if sum(chances) >= 1:
             raise ConfigError(
-                "drop_probability and icy_probability must be at least 0 and sum to less "
-                f"than 1, got {chances[0]} and {chances[1]}"
+                "drop_probability and icy_probability must sum to less than 1, got "
+                f"{chances[0]} and {chances[1]}"
             )
 
     @property

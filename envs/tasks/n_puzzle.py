@@ -11,7 +11,12 @@ from typing import Literal
 
 from safetest_gym.envs.tasks import build
 from safetest_gym.envs.tasks.build import Expr, Json
-from safetest_gym.envs.tasks.checks import require_int
+from safetest_gym.envs.tasks.checks import (
+    require_between,
+    require_int,
+    require_plain_tuple,
+    with_tuples,
+)
 from safetest_gym.errors import ConfigError
 
 __all__ = ["NPuzzle"]
@@ -61,12 +66,12 @@ class NPuzzle:
             require_int("cost_bound", self.cost_bound, 1)
         if self.variant not in ("aware", "ignoring"):
             raise ConfigError(f"variant must be 'aware' or 'ignoring', got {self.variant!r}")
-        if not 0 <= self.failing_probability <= 1:
-            raise ConfigError(
-                f"failing_probability must be in [0, 1], got {self.failing_probability!r}"
-            )
+        require_between("failing_probability", self.failing_probability, 0, 1)
         if self.forbidden is not None:
-            object.__setattr__(self, "forbidden", tuple((t, c) for t, c in self.forbidden))
+            object.__setattr__(self, "forbidden", with_tuples(self.forbidden))
+            require_plain_tuple("forbidden", self.forbidden)
+            for pair in self.forbidden:
+                require_plain_tuple("an entry of forbidden", pair, 2)
         for tile, cell in self._forbidden:
             if tile not in self._tiles or cell not in range(self._cells) or tile == cell + 1:
                 raise ConfigError(

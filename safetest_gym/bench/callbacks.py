@@ -7,9 +7,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
+from safetest_gym.bench.experiment import (
+    Cell,
+    Experiment,
+    Facts,
+    Findings,
+    Row,
+    Setting,
+    Table,
+    mean_or_none,
+)
 from safetest_gym.bench.figures import BarFigure
-from safetest_gym.bench.fuzzing import mean_or_none
 from safetest_gym.bench.policies import open_bundled
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ plain data too. Both go into one line of ``cells.jsonl``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -28,6 +29,7 @@ __all__ = [
     "Setting",
     "Table",
     "find_experiment",
+    "mean_or_none",
 ]
 
 Cell = dict[str, Any]
@@ -103,6 +105,11 @@ class Experiment:
     present: Callable[[Sequence[Row]], Findings]
     isolated: bool = False
     cap_seconds: float = 900.0
+
+
+def mean_or_none(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return math.fsum(values) / len(values) if values else None
 
 
 def find_experiment(name: str) -> Experiment:

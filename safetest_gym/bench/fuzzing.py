@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
+from safetest_gym.bench.experiment import (
+    Cell,
+    Experiment,
+    Facts,
+    Findings,
+    Row,
+    Setting,
+    Table,
+    mean_or_none,
+)
 from safetest_gym.bench.figures import BarFigure
 from safetest_gym.bench.policies import open_bundled, trained
 from safetest_gym.bench.timing import stopwatch
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
     from safetest_gym.policies import Policy
     from safetest_gym.task import Task
 
-__all__ = ["EXPERIMENT", "TASKS", "WAYS", "mean_or_none"]
+__all__ = ["EXPERIMENT", "TASKS", "WAYS"]
 
 Strategy = Literal["uniform", "greedy", "weighted"]
 
@@ -94,11 +102,6 @@ def _fuzz(task: Task, policy: Policy, cell: Cell) -> Facts:
         "seconds": round(watch.seconds, 4),
         "run_steps": int(runs.lengths.sum()),
     }
-
-
-def mean_or_none(values: Sequence[float]) -> float | None:
-    """The mean, None of nothing."""
-    return math.fsum(values) / len(values) if values else None
 
 
 def _present(rows: Sequence[Row]) -> Findings:

@@ -12,10 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
+from safetest_gym.bench.experiment import (
+    Cell,
+    Experiment,
+    Facts,
+    Findings,
+    Row,
+    Setting,
+    Table,
+    mean_or_none,
+)
 from safetest_gym.bench.figures import BarFigure, LineFigure
-from safetest_gym.bench.fuzzing import mean_or_none
 from safetest_gym.bench.policies import open_bundled
+from safetest_gym.replacing import replace_file
 
 if TYPE_CHECKING:
     from sb3_contrib import MaskablePPO
@@ -89,10 +98,7 @@ def _start(cell: Cell, folder: Path) -> MaskablePPO:
         )
         model.learn(cell["before"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".unfinished")
-        with fresh.open("wb") as file:
-            model.save(file)
-        fresh.replace(path)
+        replace_file(path, model.save)
     loaded: MaskablePPO = MaskablePPO.load(path, env=_make_env(), device="cpu")
     loaded.set_random_seed(cell["seed"] + 1)
     return loaded

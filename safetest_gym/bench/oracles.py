@@ -16,6 +16,7 @@ from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row
 from safetest_gym.bench.figures import LineFigure
 from safetest_gym.bench.policies import open_bundled, trained
 from safetest_gym.bench.timing import stopwatch
+from safetest_gym.errors import EngineError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,7 +168,7 @@ def _truth(rows: Sequence[Row]) -> dict[str, list[int]]:
     """Per task, what algorithms without radius say of the states; 0 where none does.
 
     Raises:
-        RuntimeError: two of them contradict each other.
+        EngineError: two of them contradict each other.
     """
     truth: dict[str, list[int]] = {}
     for row in rows:
@@ -177,7 +178,7 @@ def _truth(rows: Sequence[Row]) -> dict[str, list[int]]:
         known = truth.setdefault(row.cell["task"], [0] * len(said))
         for number, verdict in enumerate(said):
             if known[number] and verdict and known[number] != verdict:
-                raise RuntimeError(f"verdicts of {row.cell['task']} differ at state {number}")
+                raise EngineError(f"verdicts of {row.cell['task']} differ at state {number}")
             known[number] = known[number] or verdict
     return truth
 

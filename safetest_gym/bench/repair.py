@@ -12,9 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
+from safetest_gym.bench.experiment import (
+    Cell,
+    Experiment,
+    Facts,
+    Findings,
+    Row,
+    Setting,
+    Table,
+    mean_or_none,
+)
 from safetest_gym.bench.figures import LineFigure
-from safetest_gym.bench.fuzzing import mean_or_none
 from safetest_gym.bench.policies import open_bundled, trained
 
 if TYPE_CHECKING:
@@ -104,7 +112,7 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
     return DebugConfig(
         repair=RepairOptions(
             method=("last-layer", "finetune") if layer else "leaves",
-            time_limit=5 if quick else 20,
+            time_limit=1 if quick else 5,
             gap=0.02,
         ),
         test=TestPlan(runs=cell["size"], max_steps=step_limit, decider_states=2_000_000),
@@ -112,10 +120,10 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
         evaluation_starts=200 if quick else 1_000,
         runs_per_start=5,
         evaluation=EvaluationConfig(step_limit=step_limit, max_states=1_000_000),
-        iterations=20 if quick else 40,
-        seconds=60 if quick else 150,
+        iterations=40,
+        seconds=120 if quick else 300,
         visited=500,
-        verify_budget=Budget(seconds=30 if quick else 60, megabytes=1500),
+        verify_budget=Budget(seconds=30 if quick else 100, megabytes=1500),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from safetest_gym.bench import peers, speed_work
 from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
 from safetest_gym.bench.policies import open_bundled
+from safetest_gym.errors import EngineError
 
 __all__ = ["EXPERIMENT", "MODELS"]
 
@@ -120,7 +121,7 @@ def _check_same(rows: Sequence[Row], work: str) -> None:
     for key in ("states", "safe") if work == "safe set" else ("states",):
         found = set(_facts(rows, {"work": work}, key))
         if len(found) > 1:
-            raise RuntimeError(f"{work}: ours and the other's numbers of {key} differ: {found}")
+            raise EngineError(f"{work}: ours and the other's numbers of {key} differ: {found}")
 
 
 def _compared(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from safetest_gym.bench.experiment import Facts
 from safetest_gym.bench.policies import open_bundled
 from safetest_gym.bench.timing import peak_megabytes, stopwatch
+from safetest_gym.replacing import replace_file
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task
@@ -55,9 +56,8 @@ def listed_files(name: str, parameters: Parameters, folder: Path) -> tuple[Path,
     planning["expression"]["start"] = {"op": "states-values", "values": values}
     place.mkdir(parents=True, exist_ok=True)
     model.write_text(json.dumps(generator.model()), encoding="utf-8")
-    fresh = properties.with_suffix(".unfinished")
-    fresh.write_text(json.dumps({"properties": [planning]}), encoding="utf-8")
-    fresh.replace(properties)
+    text = json.dumps({"properties": [planning]})
+    replace_file(properties, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     return model, properties
 
 

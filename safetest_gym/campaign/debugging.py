@@ -87,8 +87,11 @@ def debug_policy(
             out of budget goes on with a larger one. By default nothing is kept.
 
     Raises:
-        ConfigError: the directory holds another loop, or the policy cannot be repaired.
+        ConfigError: the directory holds another loop, the policy cannot be repaired, or the
+            task has no failure condition.
     """
+    if task.property.failure is None:
+        raise ConfigError(f"{task.name} has no failure condition: nothing to repair")
     settings = config or DebugConfig()
     suffix = suffix_for(policy)
     with nullcontext(directory) if directory else tempfile.TemporaryDirectory() as place:
@@ -130,6 +133,11 @@ class _Loop:
                     f"({_difference(stored.get(key), value)}); use a new folder"
                 )
         self.rows = [Iteration(**row) for row in stored["iterations"]]
+        if self.rows and not self.folder.faults.exists():
+            raise ConfigError(
+                f"{self.folder.faults} is gone: what was found before cannot be repaired; use a "
+                "new folder"
+            )
         if stored["end"] is not None:
             self.ended = stored["end"], stored["reason"]
         if stored["end"] in BUDGETS and self._out_of_budget() is None:
@@ -190,7 +198,8 @@ class _Loop:
         if known.new:
             self.ended = self._out_of_budget(sum(seconds.values()))
         else:
-            self.ended = why_ended(tested, known, fixed, verification)
+            radius = self.config.test.radius
+            self.ended = why_ended(tested, known, fixed, verification, radius)
         if self.ended is None:
             with self._timed("repair", seconds):
                 report = self._repaired(known, number + 1, store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ __all__ = ["why_ended"]
 
 _SHOWN = 3
 _UNAVOIDABLE = (
-    "from where that begins no policy can be sure not to fail, so no repair can change it"
+    "from where that begins no policy{} can be sure not to fail, so no repair can change it"
 )
 
 
@@ -23,13 +24,17 @@ def why_ended(
     known: Known,
     fixed: NDArray[np.bool_],
     verification: dict[str, Any] | None,
+    radius: float = math.inf,
 ) -> tuple[DebugEnd, str]:
     """The end in a word and in a sentence.
 
     Args:
         fixed: which known faults the policy fixes.
         verification: what was asked because nothing else was left to do.
+        radius: decisions of the policy that may be changed on a run.
     """
+    near = "" if math.isinf(radius) else f" with at most {radius:g} other decisions on a run"
+    unavoidable = _UNAVOIDABLE.format(near)
     where = f"{tested.unsafe} of {tested.runs} runs are unsafe"
     open_ = np.flatnonzero(~fixed)
     if len(open_):
@@ -43,7 +48,7 @@ def why_ended(
             f"{where}, {tested.unresolved} of them left open by the decider's budget; raise it"
         )
     if tested.unsafe:
-        return "unavoidable", f"{where}, all without a fault: {_UNAVOIDABLE}"
+        return "unavoidable", f"{where}, all without a fault: {unavoidable}"
     return _verified(f"no unsafe run among {tested.runs}, every known fault is fixed", verification)
 
 
@@ -58,4 +63,7 @@ def _verified(clean: str, verification: dict[str, Any] | None) -> tuple[DebugEnd
         return "unresolved", (
             "verification found an unsafe run that the decider's budget left open; raise it"
         )
-    return "unavoidable", f"verification found an unsafe run without a fault: {_UNAVOIDABLE}"
+    return (
+        "unavoidable",
+        f"verification found an unsafe run without a fault: {_UNAVOIDABLE.format('')}",
+    )

@@ -73,7 +73,10 @@ class DebugFolder:
 
     def __init__(self, path: Path, suffix: str) -> None:
         self.path, self.suffix = path, suffix
-        (path / "policies").mkdir(parents=True, exist_ok=True)
+        try:
+            (path / "policies").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"a debugging loop cannot be kept in {path}: {error}") from None
 
     @property
     def faults(self) -> Path:

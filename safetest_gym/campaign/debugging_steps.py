@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from safetest_gym.campaign.debugging_config import DebugConfig
 from safetest_gym.campaign.debugging_log import DebugFolder, fingerprint
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from safetest_gym.task import Task
 
 __all__ = ["Known", "Steps", "Tested", "version_of"]
+
+_MORE_RUNS = 500
+"""Unsafe runs of one verification besides the first, so that few verifications are needed."""
 
 
 @dataclass(slots=True)
@@ -90,7 +96,14 @@ class Steps:
     def _evaluated(self, policy: Policy) -> Evaluation:
         starts, config = self.starts.evaluation, self.config
         chosen = starts if self.starts.disjoint else len(starts)
-        return evaluate(policy, self.task, chosen, config.runs_per_start, config=config.evaluation)
+        return evaluate(
+            policy,
+            self.task,
+            chosen,
+            config.runs_per_start,
+            config=config.evaluation,
+            executor=self.executor,
+        )
 
     def test(
         self, policy: Policy, number: int, store: FaultStore, show: Callable[[float], None]
@@ -145,7 +158,13 @@ class Steps:
         if config.verify == "none" or self.task.property.failure is None:
             return None
         try:
-            found = verify(policy, self.task, method=config.verify, budget=config.verify_budget)
+            found = verify(
+                policy,
+                self.task,
+                method=config.verify,
+                budget=config.verify_budget,
+                more=_MORE_RUNS,
+            )
         except ConfigError as error:
             if config.verify != "auto":
                 raise
@@ -159,18 +178,25 @@ class Steps:
         if found.proof is not None:
             facts["proof"] = self.folder.save_proof(found.proof, number)
         if found.run is not None:
-            run = Run(-1, found.run.states, found.run.actions, End.FAILING)
-            facts |= self._analysed(policy, number, run, store)
+            facts |= self._analysed(policy, number, [found.run.states, *found.more], store)
         return facts
 
-    def _analysed(self, policy: Policy, number: int, run: Run, store: FaultStore) -> dict[str, Any]:
-        found = find_faults(self.task, policy, [run], self._decider())
+    def _analysed(
+        self, policy: Policy, number: int, paths: Sequence[NDArray[Any]], store: FaultStore
+    ) -> dict[str, Any]:
+        """Faults on unsafe runs through these states."""
+        runs = []
+        for states in paths:
+            masks = np.asarray(self.task.applicable_many(states[:-1]), np.bool_)
+            runs.append(Run(-1, states, policy.actions(states[:-1], masks), End.FAILING))
+        found = find_faults(self.task, policy, runs, self._decider())
         store.add(self.task, found.faults, policy=version_of(policy, number))
         return {
-            "steps": len(run),
+            "runs": len(runs),
+            "steps": len(runs[0]),
             "faults": len(found.faults),
             "unresolved": bool(found.unresolved),
-            "start": self.task.as_dict(run.start),
+            "start": self.task.as_dict(runs[0].start),
         }
 
     def repair(self, faults: FaultSet, number: int, store: FaultStore) -> RepairReport:

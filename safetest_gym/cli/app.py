@@ -28,7 +28,7 @@ from safetest_gym.cli.options import join_constants
 from safetest_gym.cli.pipeline import pipeline
 from safetest_gym.cli.repair import repair
 from safetest_gym.cli.report import report
-from safetest_gym.cli.reporting import reports_errors
+from safetest_gym.cli.reporting import Exit, reports_errors
 from safetest_gym.cli.tasks import tasks
 from safetest_gym.cli.train import train
 from safetest_gym.cli.verify import verify
@@ -77,4 +77,8 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     given = sys.argv[1:] if arguments is None else arguments
-    app(args=join_constants(given), prog_name="safetest-gym")
+    try:
+        app(args=join_constants(given), prog_name="safetest-gym")
+    except KeyboardInterrupt:  # before a command has begun
+        print("interrupted", file=sys.stderr)
+        sys.exit(Exit.INTERRUPTED)

@@ -11,7 +11,6 @@ import typer
 from safetest_gym.cli.options import AsJson
 from safetest_gym.cli.reporting import print_json
 from safetest_gym.cli.testing import Seed, progress_bar
-from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
     from safetest_gym.bench.experiment import Findings, Table
@@ -45,8 +44,6 @@ def bench(
     if name is None:
         _list(EXPERIMENTS, as_json)
         return
-    if seed < 0:
-        raise ConfigError(f"--seed must not be negative, got {seed}")
     experiment = find_experiment(name)
     shown = experiment.name.replace("_", "-")
     folder = Path("safetest-bench") / shown if out is None else out

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.reporting import print_json
-from safetest_gym.cli.testing import TestOptions, exit_if_found, print_table, progress_bar
+from safetest_gym.cli.failure import require_failure
+from safetest_gym.cli.reporting import print_json, print_table
+from safetest_gym.cli.testing import TestOptions, exit_if_found, progress_bar
+from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
     from safetest_gym.faults import BugReport, Objective, Oracle
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from safetest_gym.task import Task
 
 __all__ = ["bugs"]
-
-_SAFETY_ONLY = "decider"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,7 @@ class _Options(TestOptions):
 def bugs(options: _Options) -> None:
     """Generate test states by pool fuzzing and confirm bugs among them."""
     task, policy = options.open()
+    _require_objective(options.objective, task)
     from safetest_gym.faults import bug_regions
     from safetest_gym.fuzzing import PoolConfig, PoolFuzzer
 
@@ -96,6 +97,14 @@ def bugs(options: _Options) -> None:
             print(_describe(report, task))
         print_table(task.name, result)
     exit_if_found(options.check, bool(found))
+
+
+def _require_objective(name: str, task: Task) -> None:
+    """Refuse to test for what the task says nothing of."""
+    if name == "safety":
+        require_failure(task)
+    elif name != "reward" and task.property.goal is None:
+        raise ConfigError(f"{task.name} has no goal; give --properties, --property or --goal")
 
 
 def _confirm(oracle: Oracle, pool: list[TestState]) -> list[BugReport]:

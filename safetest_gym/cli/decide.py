@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.failure import FailureProperty, FailureText, open_judged_task
+from safetest_gym.cli.failure import FailureProperty, FailureText, open_judged_subject
 from safetest_gym.cli.options import (
     AsJson,
     Constants,
     ModelFile,
     PropertiesFile,
     PropertyChoice,
+    check_output,
 )
-from safetest_gym.cli.reporting import Exit, print_error, print_json
+from safetest_gym.cli.reporting import Exit, print_error, print_json, print_table
+from safetest_gym.cli.testing import Mode, read_radius
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DecideOptions", "decide"]
 
-_TURN = 0.05
-"""Seconds between two looks at the time limit."""
 _MOST = 100_000_000
+
+_PART = 4096
+"""States numbered between two looks at the time limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,10 +48,7 @@ class DecideOptions:
     choice: PropertyChoice = None
     failure: FailureText = None
     failure_property: FailureProperty = None
-    mode: Annotated[
-        Literal["label", "edge"],
-        typer.Option(help="What an action is: a label with all its enabled edges, or an edge."),
-    ] = "label"
+    mode: Mode = "label"
     algorithm: Annotated[
         str, typer.Option(metavar="NAME", help="Decider: otf, tarjan, ipi, npi, propu, vi, …")
     ] = "otf"
@@ -88,9 +87,10 @@ class DecideOptions:
 @takes(DecideOptions)
 def decide(options: DecideOptions) -> None:
     """Decide states: is there a way to surely never fail?"""
-    if options.out is not None and options.out.suffix not in (".json", ".npz"):
-        raise typer.BadParameter("expected a .json or .npz file", param_hint="--out")
-    task = open_judged_task(options)
+    check_output("--out", options.out, (".json", ".npz"))
+    if options.certificates is not None:
+        options.certificates.mkdir(parents=True, exist_ok=True)
+    task = open_judged_subject(options).task
     decider = _make(options, task)
     states = _states(options, task)
     _load_kernels(options, task, states)
@@ -105,7 +105,7 @@ def decide(options: DecideOptions) -> None:
     if options.as_json:
         print_json(result)
     else:
-        _print(f"{task.name}, {decider.name}", result)
+        print_table(f"{task.name}, {decider.name}", result)
     if result["unknown"]:
         print_error(f"the time limit left {result['unknown']} of {result['states']} undecided")
         raise typer.Exit(Exit.LIMIT)
@@ -115,13 +115,11 @@ def _make(options: DecideOptions, task: Task) -> Decider:
     from safetest_gym.deciders import make_decider
     from safetest_gym.policies import load_policy
 
-    if options.radius != "inf" and not options.radius.isdecimal():
-        raise typer.BadParameter("expected a whole number or inf", param_hint="--radius")
     return make_decider(
         options.algorithm,
         task,
         policy=None if options.policy is None else load_policy(options.policy, task),
-        radius=math.inf if options.radius == "inf" else int(options.radius),
+        radius=read_radius(options.radius),
         order=options.order,
     )
 
@@ -132,7 +130,7 @@ def _states(options: DecideOptions, task: Task) -> NDArray[Any]:
     if options.states == "all":
         from safetest_gym.deciders.graph import build_graph
 
-        return build_graph(task).states
+        return build_graph(task, max_states=_MOST).states
     return _read_states(Path(options.states), task)
 
 
@@ -163,25 +161,18 @@ def _read_states(path: Path, task: Task) -> NDArray[Any]:
 
 def _decide(decider: Decider, states: NDArray[Any], time_limit: float | None) -> NDArray[np.uint8]:
     """Verdicts; what is not reached within the limit stays UNKNOWN."""
-    import numpy as np
-
-    from safetest_gym.deciders import Budget
-
-    verdicts = np.zeros(len(states), np.uint8)
     if time_limit is None:
         return decider.decide_many(states)
-    begun = time.monotonic()
-    done, chunk = 0, 1
-    while done < len(states):
-        before = time.monotonic()
-        left = time_limit - (before - begun)
-        if left <= 0:
+    import numpy as np
+
+    verdicts = np.zeros(len(states), np.uint8)
+    end = decider.deadline = time.monotonic() + time_limit
+    for first in range(0, len(states), _PART):
+        if time.monotonic() >= end:
             break
-        decider.budget = Budget(seconds=left)
-        part = slice(done, done + chunk)
+        part = slice(first, first + _PART)
         verdicts[part] = decider.decide_many(states[part])
-        done += chunk
-        chunk = chunk * 2 if time.monotonic() - before < _TURN else max(1, chunk // 2)
+    decider.deadline = None  # certificates take their own time
     return verdicts
 
 
@@ -204,7 +195,7 @@ def _result(decider: Decider, verdicts: NDArray[np.uint8], seconds: float) -> di
         "unknown": unknown,
         "states": len(verdicts),
         "seconds": round(seconds, 6),
-        "queries_per_second": round(len(verdicts) / max(seconds, 1e-9), 1),
+        "queries_per_second": round((safe + unsafe) / max(seconds, 1e-9), 1),
         "expanded": decider.statistics.expanded,
     }
 
@@ -212,7 +203,6 @@ def _result(decider: Decider, verdicts: NDArray[np.uint8], seconds: float) -> di
 def _write_certificates(
     decider: Decider, states: NDArray[Any], verdicts: NDArray[np.uint8], folder: Path
 ) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for number, (state, verdict) in enumerate(zip(states, verdicts.tolist(), strict=True)):
         if verdict:
             decider.certificate(state).save(folder / f"{number}.npz")
@@ -240,16 +230,3 @@ def _write_verdicts(
         for state, name in zip(states, names, strict=True)
     ]
     path.write_text(json.dumps(listed, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _print(title: str, result: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for name, value in result.items():
-        text = f"{value:,}" if isinstance(value, int) else str(value)
-        table.add_row(name.replace("_", " "), text)
-    Console(markup=False, highlight=False).print(table)

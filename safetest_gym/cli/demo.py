@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from safetest_gym.cli.fault_drawing import draw_fault
 from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _STORY = (
 _SHOWN = 3
 """Faults that are shown."""
 
+_INDENT = 3
+
 
 def demo(
     out: Annotated[
@@ -34,24 +37,29 @@ def demo(
             "--out", "-o", metavar="DIR", help="New folder.", show_default="safetest-demo[-N]"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Same seed, same training; repairs stop by the clock.")
+    ] = 0,
 ) -> None:
     """Train, test, shield, repair and verify a policy, and write a report."""
     folder = _new_folder() if out is None else out
-    if folder.exists() and any(folder.iterdir()):
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
         raise ConfigError(f"{folder} is not empty; give a new folder with --out")
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(highlight=False)
+    console, shown = Console(highlight=False), Console(stderr=True)
     bar = Progress(
         TextColumn("  {task.description}"),
         BarColumn(),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=shown,
         transient=True,
+        redirect_stdout=console.is_terminal,  # into a file it must not go to this console
+        disable=not shown.is_terminal,
     )
-    console.print(_STORY)
+    console.print(_STORY, soft_wrap=not console.is_terminal)
     with bar:
         bar.add_task("loading", total=None)
         import torch
@@ -91,24 +99,48 @@ class _Watch:
         self._bar.update(self._row, completed=done)
 
     def faults(self, task: Task, faults: tuple[Fault, ...]) -> None:
+        from rich.padding import Padding
+
         console = self._console
-        console.print(f"   {len(faults)} faults; the first of them:")
+        self._say(f"{len(faults)} faults; the first of them:")
         for fault in faults[:_SHOWN]:
-            console.print(f"   - {fault.describe(task)}", markup=False)
+            self._say(f"- {fault.describe(task)}")
+        if faults and _shows_drawings(console):
+            self._say("The first as a drawing:")
+            drawing = draw_fault(task, faults[0], "beluga", console.width - _INDENT)
+            console.print(Padding(drawing, (0, 0, 1, _INDENT)))
 
     def row(self, row: Any) -> None:
-        self._console.print(
-            f"   {row.name}: {_percent(row.unsafe_rate)} of starts unsafe, goal "
-            f"{_percent(row.goal_rate)}, {row.faults} known faults, {_proof(row)}"
+        self._say(
+            f"{row.name}: {_percent(row.unsafe_rate)} of starts unsafe, goal "
+            f"{_percent(row.goal_rate)}, {row.faults} known faults; proof: {_proof(row)}"
         )
+
+    def _say(self, text: str) -> None:
+        """A line below the stage's title; one line in a file, wrapped in a terminal."""
+        from rich.text import Text
+
+        if self._console.is_terminal:
+            hanging = _INDENT + (2 if text.startswith("- ") else 0)
+            first, *rest = Text(text).wrap(self._console, self._console.width - hanging)
+            lines = [Text(" " * _INDENT) + first, *(Text(" " * hanging) + line for line in rest)]
+            self._console.print(Text("\n").join(lines))
+        else:
+            self._console.print(f"{' ' * _INDENT}{text}", markup=False, soft_wrap=True)
+
+
+def _shows_drawings(console: Console) -> bool:
+    """Is it a terminal that knows more than ASCII?"""
+    return console.is_terminal and console.encoding.startswith("utf")
 
 
 def _print_table(console: Console, rows: tuple[Any, ...]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title="Before and after", title_justify="left")
+    table = Table(title="Before and after", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("policy")
-    for name in ("%Unsafe", "%Goal", "known faults"):
+    for name in ("%Unsafe", "%Goal", "faults"):
         table.add_column(name, justify="right")
     table.add_column("proof, all starts")
     for row in rows:
@@ -119,8 +151,7 @@ def _print_table(console: Console, rows: tuple[Any, ...]) -> None:
             str(row.faults),
             _proof(row),
         )
-    console.print()
-    console.print(table)
+    console.print("\n", table, sep="")
 
 
 def _percent(value: float) -> str:
@@ -129,5 +160,5 @@ def _percent(value: float) -> str:
 
 def _proof(row: Any) -> str:
     if row.proof == "safe":
-        return f"proved safe ({row.proved_states:,} states)"
-    return "has unsafe runs" if row.proof == "unsafe" else "not decided"
+        return f"safe ({row.proved_states:,} states)"
+    return "unsafe" if row.proof == "unsafe" else "not decided"

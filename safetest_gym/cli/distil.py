@@ -16,11 +16,11 @@ from safetest_gym.cli.options import (
     ModelFile,
     PropertiesFile,
     PropertyChoice,
+    check_output,
     open_subject,
 )
 from safetest_gym.cli.reporting import print_json
-from safetest_gym.cli.testing import PolicyFile, open_policy
-from safetest_gym.errors import ConfigError
+from safetest_gym.cli.testing import PolicyFile, Seed, open_policy
 
 __all__ = ["distil"]
 
@@ -45,15 +45,14 @@ class _Options:
     starts: Starts = 1000
     runs: RunsPerStart = 100
     max_states: MaxStates = 2_000_000
-    seed: Annotated[int, typer.Option(min=0)] = 0
+    seed: Seed = 0
     as_json: AsJson = False
 
 
 @takes(_Options)
 def distil(options: _Options) -> None:
     """Train a tree ensemble on a policy's decisions, and compare the two."""
-    if options.out.suffix not in (".json", ".ubj"):
-        raise ConfigError(f"--out must end in .json or .ubj, got {options.out}")
+    check_output("--out", options.out, (".json", ".ubj"))
     subject = open_subject(options.model, options.properties, options.choice, options.constants)
     task = subject.task
     from safetest_gym.policies import EvaluationConfig, compare, save_policy

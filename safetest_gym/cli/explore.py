@@ -19,7 +19,7 @@ from safetest_gym.cli.options import (
     PropertyChoice,
     open_task,
 )
-from safetest_gym.cli.reporting import Exit, print_error, print_json
+from safetest_gym.cli.reporting import Exit, print_error, print_json, print_table
 
 if TYPE_CHECKING:
     from safetest_gym.engine.explore import Explorer
@@ -64,7 +64,7 @@ def explore(
     if as_json:
         print_json(result)
     else:
-        _print_table(task.name, result)
+        print_table(task.name, result)
     if not finished:
         print_error(f"stopped at the limit of {limit} states; the counts are of a part")
         raise typer.Exit(Exit.LIMIT)
@@ -103,19 +103,6 @@ def _result(explorer: Explorer, seconds: float) -> dict[str, Any]:
     result["seconds"] = round(seconds, 6)
     result["peak_mb"] = peak_megabytes()
     return result
-
-
-def _print_table(title: str, result: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for name, value in result.items():
-        text = f"{value:,}" if isinstance(value, int) else str(value)
-        table.add_row(name.replace("_", " "), text)
-    Console(markup=False, highlight=False).print(title, table, sep="\n")
 
 
 @contextmanager

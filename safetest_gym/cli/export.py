@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.failure import FailureProperty, FailureText, open_judged_task
-from safetest_gym.cli.options import Constants, ModelFile, PropertiesFile, PropertyChoice
+from safetest_gym.cli.failure import FailureProperty, FailureText, open_judged_subject
+from safetest_gym.cli.options import (
+    Constants,
+    ModelFile,
+    PropertiesFile,
+    PropertyChoice,
+    check_output,
+)
 
 __all__ = ["ExportOptions", "export"]
 
@@ -47,11 +53,17 @@ class ExportOptions:
 @takes(ExportOptions)
 def export(options: ExportOptions) -> None:
     """Write the task as standard JANI, which Storm and others read."""
-    task = open_judged_task(options)
+    check_output("--output", options.output)
+    subject = open_judged_subject(options)
     from safetest_gym.deciders.exporting import export_standard
     from safetest_gym.deciders.goal_reaching import export_goal_reaching
 
-    document = json.loads(options.model.read_text(encoding="utf-8-sig"))
+    generator: Any = subject.generator
+    document = (
+        json.loads(options.model.read_text(encoding="utf-8-sig"))
+        if generator is None
+        else generator.model()
+    )
     write = export_standard if options.form == "standard" else export_goal_reaching
-    text = json.dumps(write(document, task), ensure_ascii=False, indent=1)
+    text = json.dumps(write(document, subject.task), ensure_ascii=False, indent=1)
     options.output.write_text(text + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The task of commands that let the user name another failure condition."""
+"""The task of commands that need a failure condition."""
 
 from __future__ import annotations
 
@@ -11,18 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import typer
 
-from safetest_gym.cli.options import read_constants
+from safetest_gym.cli.options import open_subject
+from safetest_gym.cli.subject import Subject
 from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
     from safetest_gym.jani.tree import FilterProperty
     from safetest_gym.task import Task
 
-__all__ = ["FailureProperty", "FailureText", "JudgedOptions", "open_judged_task"]
+__all__ = [
+    "FailureProperty",
+    "FailureText",
+    "JudgedOptions",
+    "open_judged_subject",
+    "require_failure",
+]
 
 FailureText = Annotated[
     str | None,
-    typer.Option("--failure", metavar="EXPR", help="Failure condition instead of the property's."),
+    typer.Option(
+        "--failure", metavar="FILE|TEXT", help="Failure condition instead of the property's."
+    ),
 ]
 FailureProperty = Annotated[
     str | None,
@@ -54,28 +63,25 @@ class JudgedOptions(Protocol):
     def mode(self) -> Literal["label", "edge"]: ...
 
 
-def open_judged_task(options: JudgedOptions) -> Task:
-    """Load the task; it must have a failure condition."""
-    from safetest_gym.task import load_task
-
-    if options.failure is not None and options.failure_property is not None:
-        raise ConfigError("give --failure or --failure-property, not both")
-    task = load_task(
-        options.model,
-        options.properties,
-        property=options.choice,
-        constants=read_constants(options.constants or []),
-        failure=options.failure,
-        action_mode=options.mode,
-    )
-    if options.failure_property is not None:
-        return _with_failure_property(task, options, options.failure_property)
+def require_failure(task: Task) -> None:
+    """Refuse a task in which nothing can fail, only because nobody said what failing is."""
     if task.property.failure is None:
         raise ConfigError(
-            f"{task.name} has no failure condition; give --properties, --property, --failure or "
-            "--failure-property"
+            f"{task.name} has no failure condition; give --properties, --property or --failure"
         )
-    return task
+
+
+def open_judged_subject(options: JudgedOptions) -> Subject:
+    """Load the task; it must have a failure condition."""
+    if options.failure is not None and options.failure_property is not None:
+        raise ConfigError("give --failure or --failure-property, not both")
+    given = options.model, options.properties, options.choice, options.constants
+    subject = open_subject(*given, options.mode, {"failure": options.failure})
+    if options.failure_property is not None:
+        task = _with_failure_property(subject.task, options, options.failure_property)
+        return replace(subject, task=task)
+    require_failure(subject.task)
+    return subject
 
 
 def _with_failure_property(task: Task, options: JudgedOptions, name: str) -> Task:

@@ -1,4 +1,4 @@
-"""``safetest-gym faults`` and ``safetest-gym test``: find the decisions to blame."""
+"""``safetest-gym faults``: find the decisions to blame."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.reporting import print_json
+from safetest_gym.cli.options import check_output
+from safetest_gym.cli.reporting import Exit, print_error, print_json, print_table
 from safetest_gym.cli.testing import (
     FuzzOptions,
     exit_if_found,
     policy_version,
-    print_table,
     progress_bar,
+    read_radius,
 )
 
 if TYPE_CHECKING:
@@ -74,9 +75,8 @@ class _Options(AnalysisOptions):
 @takes(_Options)
 def faults(options: _Options) -> None:
     """Find every fault on unsafe runs; with --store, killed runs go on where they were."""
-    if options.output is not None and options.output.suffix not in _FORMATS:
-        raise typer.BadParameter(f"expected one of {', '.join(_FORMATS)}", param_hint="--output")
-    task, policy = options.open()
+    check_output("--output", options.output, _FORMATS)
+    task, policy = options.open_judged()
     with options.open_executor() as executor:
         tally = run_test(options, task, policy, executor)
     if options.output is not None:
@@ -87,6 +87,12 @@ def faults(options: _Options) -> None:
     else:
         print_table(task.name, result)
     exit_if_found(options.check, bool(tally.faults))
+    if options.check and result["unresolved"]:
+        print_error(
+            f"{result['unresolved']} runs are unresolved: the decider's limit ended before the "
+            "answer; raise --decider-states"
+        )
+        raise typer.Exit(Exit.LIMIT)
 
 
 def _write(path: Path, task: Task, found: list[Fault]) -> None:
@@ -94,15 +100,6 @@ def _write(path: Path, task: Task, found: list[Fault]) -> None:
 
     writers = dict(zip(_FORMATS, (write_jsonl, write_csv, write_start_states), strict=True))
     writers[path.suffix](path, task, found)
-
-
-def read_radius(text: str) -> float:
-    """``inf`` or a number from 0."""
-    if text == "inf":
-        return float("inf")
-    if text.isdecimal():
-        return int(text)
-    raise typer.BadParameter(f"expected 0, 1, … or inf, got {text!r}", param_hint="--radius")
 
 
 class Tally:

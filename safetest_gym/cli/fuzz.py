@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.reporting import print_json
-from safetest_gym.cli.testing import FuzzOptions, exit_if_found, print_table, progress_bar
+from safetest_gym.cli.options import check_output
+from safetest_gym.cli.reporting import print_json, print_table
+from safetest_gym.cli.testing import FuzzOptions, exit_if_found, progress_bar
 
 if TYPE_CHECKING:
     from safetest_gym.fuzzing import Runs
@@ -36,7 +37,8 @@ class _Options(FuzzOptions):
 @takes(_Options)
 def fuzz(options: _Options) -> None:
     """Run the policy towards failing states."""
-    task, policy = options.open()
+    check_output("--output", options.output)
+    task, policy = options.open_judged()
     from safetest_gym.campaign.fuzzing import fuzz as share
     from safetest_gym.fuzzing import Fuzzer
 

@@ -20,6 +20,7 @@ __all__ = [
     "ModelFile",
     "PropertiesFile",
     "PropertyChoice",
+    "check_output",
     "join_constants",
     "open_subject",
     "open_task",
@@ -111,6 +112,18 @@ def _read_value(name: str, text: str) -> bool | int | float:
     raise typer.BadParameter(
         f"{name} must be a number, true or false, got {text!r}", param_hint="--const"
     )
+
+
+def check_output(option: str, path: Path | None, endings: Sequence[str] = ()) -> None:
+    """Refuse a file that cannot be written, before the work whose result it is to hold."""
+    if path is None:
+        return
+    if endings and path.suffix not in endings:
+        listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise typer.BadParameter(f"expected a {listed} file, got {path}", param_hint=option)
+    if path.is_dir() or not path.parent.is_dir():
+        wrong = f"{path} is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise typer.BadParameter(wrong, param_hint=option)
 
 
 def open_task(

@@ -10,8 +10,8 @@ import typer
 
 from safetest_gym.cli.arguments import takes
 from safetest_gym.cli.faults import AnalysisOptions, run_test
-from safetest_gym.cli.reporting import print_json
-from safetest_gym.cli.testing import exit_if_found, print_table
+from safetest_gym.cli.reporting import print_json, print_table
+from safetest_gym.cli.testing import exit_if_found
 
 if TYPE_CHECKING:
     from safetest_gym.campaign.executors import Executor
@@ -32,7 +32,7 @@ class _Options(AnalysisOptions):
 def pipeline(options: _Options) -> None:
     """Fuzz, tell avoidable from unavoidable, name every fault, evaluate."""
     begun = time.process_time()
-    task, policy = options.open()
+    task, policy = options.open_judged()
     loaded = time.process_time() - begun
     with options.open_executor() as executor:
         tally = run_test(options, task, policy, executor)
@@ -43,7 +43,7 @@ def pipeline(options: _Options) -> None:
         print_json({**result, "found": [fault.as_dict(task) for fault in tally.faults]})
     else:
         print_table(task.name, result)
-    exit_if_found(options.check, result["unsafe_runs"] > 0)
+    exit_if_found(options.check, result["unsafe_runs"] > 0 or result.get("unsafe_rate", 0) > 0)
 
 
 def _evaluated(options: _Options, task: Task, policy: Policy, executor: Executor) -> dict[str, Any]:

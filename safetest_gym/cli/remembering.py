@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Protocol
 
 from safetest_gym.cli.options import read_constants
 from safetest_gym.cli.subject import bundled_name, read_parameters
@@ -16,40 +16,48 @@ if TYPE_CHECKING:
 __all__ = ["remember_task"]
 
 
-def remember_task(
-    folder: Path,
-    model: Path,
-    properties: Path | None,
-    choice: str | None,
-    constants: Sequence[str] | None,
-    action_mode: Literal["edge", "label"] = "label",
-) -> None:
+class LoadingOptions(Protocol):
+    """What every command is given to load a task; some take a mode and conditions besides."""
+
+    @property
+    def model(self) -> Path: ...
+    @property
+    def constants(self) -> Sequence[str] | None: ...
+    @property
+    def properties(self) -> Path | None: ...
+    @property
+    def choice(self) -> str | None: ...
+
+
+def remember_task(folder: Path, options: LoadingOptions) -> None:
     """Write how the task was loaded into ``folder``, if a command made it."""
     if not folder.is_dir():
         return
     from safetest_gym.reports import write_task_file
 
-    write_task_file(folder, _source(folder, model, properties, choice, constants, action_mode))
+    write_task_file(folder, _source(folder, options))
 
 
-def _source(
-    folder: Path,
-    model: Path,
-    properties: Path | None,
-    choice: str | None,
-    constants: Sequence[str] | None,
-    action_mode: Literal["edge", "label"],
-) -> TaskSource:
+def _source(folder: Path, options: LoadingOptions) -> TaskSource:
     from safetest_gym.reports import TaskSource
+    from safetest_gym.reports.task_file import FILES
 
-    name = bundled_name(model)
-    given = constants or []
+    def seen(name: str) -> str | None:
+        text: str | None = getattr(options, name, None)
+        if text is None or Path(text).suffix not in FILES:
+            return text
+        return _seen_from(folder, Path(text))
+
+    name = bundled_name(options.model)
+    given = options.constants or []
+    beside: dict[str, Any] = {part: seen(part) for part in ("failure", "goal", "start")}
     return TaskSource(
-        model=_seen_from(folder, model) if name is None else name,
-        properties=None if properties is None else _seen_from(folder, properties),
-        property=choice,
+        model=_seen_from(folder, options.model) if name is None else name,
+        properties=None if options.properties is None else _seen_from(folder, options.properties),
+        property=options.choice,
         constants=read_constants(given) if name is None else read_parameters(given),
-        action_mode=action_mode,
+        action_mode=getattr(options, "mode", "label"),
+        **beside,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.options import open_subject
+from safetest_gym.cli.failure import require_failure
 from safetest_gym.cli.remembering import remember_task
 from safetest_gym.cli.reporting import print_json
 from safetest_gym.cli.testing import FuzzOptions, exit_if_found, open_policy, progress_bar
@@ -99,9 +99,8 @@ class _Options(FuzzOptions):
 @takes(_Options)
 def repair(options: _Options) -> None:
     """Fuzz, name the faults, repair, until no new fault is found; --out resumes."""
-    subject = open_subject(
-        options.model, options.properties, options.choice, options.constants, options.mode
-    )
+    subject = options.open_subject()
+    require_failure(subject.task)
     policy = open_policy(options.policy, subject.task)
     from safetest_gym.campaign.debugging import debug_policy
 
@@ -114,14 +113,7 @@ def repair(options: _Options) -> None:
             watch=_Watch(advance, quiet=options.as_json),
             executor=executor,
         )
-    remember_task(
-        options.out,
-        options.model,
-        options.properties,
-        options.choice,
-        options.constants,
-        options.mode,
-    )
+    remember_task(options.out, options)
     file = _as_zip(options, policy, result)
     if options.as_json:
         print_json(
@@ -158,7 +150,7 @@ def _config(options: _Options, policy: Policy, step_limit: int) -> DebugConfig:
         ),
         exhaust=options.exhaust,
         iterations=options.iterations,
-        seconds=options.seconds or math.inf,
+        seconds=math.inf if options.seconds is None else options.seconds,
         debugging_starts=options.debugging_starts,
         evaluation_starts=options.starts,
         runs_per_start=options.runs_per_start,

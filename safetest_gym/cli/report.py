@@ -15,6 +15,7 @@ from safetest_gym.cli.options import (
     Constants,
     PropertiesFile,
     PropertyChoice,
+    check_output,
     open_subject,
 )
 from safetest_gym.cli.testing import Mode
@@ -68,6 +69,7 @@ def report(options: _Options) -> None:
     """Write one self-contained HTML file about a folder; it works without a network."""
     from safetest_gym.reports import ReportConfig, write_report
 
+    check_output("--output", options.output)
     config = ReportConfig(faults=options.faults, runs=options.runs)
     with _status() as tell:
         path = write_report(

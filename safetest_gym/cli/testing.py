@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
+from safetest_gym.cli.failure import FailureText, require_failure
 from safetest_gym.cli.options import (
     AsJson,
     Constants,
@@ -21,6 +22,8 @@ from safetest_gym.cli.options import (
     PropertyChoice,
     open_subject,
 )
+from safetest_gym.cli.policy_origin import note_other_task
+from safetest_gym.cli.reporting import Exit
 from safetest_gym.cli.subject import Subject
 
 if TYPE_CHECKING:
@@ -39,14 +42,10 @@ __all__ = [
     "exit_if_found",
     "open_policy",
     "policy_version",
-    "print_table",
     "progress_bar",
     "read_lookahead",
+    "read_radius",
 ]
-
-FOUND = 1
-"""Exit code of ``--check``."""
-
 
 PolicyFile = Annotated[
     Path,
@@ -63,7 +62,7 @@ Mode = Annotated[
     Literal["label", "edge"],
     typer.Option(help="What an action is: a label with all its enabled edges, or an edge."),
 ]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Same seed, same result.")]
 Check = Annotated[
     bool, typer.Option("--check", help="Exit with code 1 if something bad was found.")
 ]
@@ -80,10 +79,7 @@ class TestOptions:
     constants: Constants = None
     properties: PropertiesFile = None
     choice: PropertyChoice = None
-    failure: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|TEXT", help="Failure condition instead of the property's."),
-    ] = None
+    failure: FailureText = None
     goal: Annotated[
         str | None, typer.Option(metavar="FILE|TEXT", help="Goal instead of the property's.")
     ] = None
@@ -105,6 +101,12 @@ class TestOptions:
     def open(self) -> tuple[Task, Policy]:
         """The task, and the policy bound to it."""
         task = self.open_subject().task
+        return task, open_policy(self.policy, task)
+
+    def open_judged(self) -> tuple[Task, Policy]:
+        """The same, of a task that says what failing is."""
+        task = self.open_subject().task
+        require_failure(task)
         return task, open_policy(self.policy, task)
 
 
@@ -164,10 +166,12 @@ class _Advance(Protocol):
 
 
 def open_policy(path: Path, task: Task) -> Policy:
-    """Load the policy for the task."""
+    """Load the policy for the task; note if it was made for another one."""
     from safetest_gym.policies import load_policy
 
-    return load_policy(path, task)
+    policy = load_policy(path, task)
+    note_other_task(path, task)
+    return policy
 
 
 def policy_version(path: Path) -> str:
@@ -186,24 +190,19 @@ def read_lookahead(text: str | None, strategy: str) -> float:
     raise typer.BadParameter(f"expected 1, 2, … or inf, got {text!r}", param_hint="--lookahead")
 
 
+def read_radius(text: str) -> float:
+    """``inf`` or a number from 0."""
+    if text == "inf":
+        return math.inf
+    if text.isdecimal():
+        return int(text)
+    raise typer.BadParameter(f"expected 0, 1, … or inf, got {text!r}", param_hint="--radius")
+
+
 def exit_if_found(check: bool, found: bool) -> None:
-    """End with `FOUND` if that was asked for."""
+    """End with `Exit.FOUND` if that was asked for."""
     if check and found:
-        raise typer.Exit(FOUND)
-
-
-def print_table(title: str, rows: dict[str, Any]) -> None:
-    """Names and values, on standard output."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for name, value in rows.items():
-        text = f"{value:,}" if isinstance(value, int) else str(value)
-        table.add_row(name.replace("_", " "), text)
-    Console().print(table)
+        raise typer.Exit(Exit.FOUND)
 
 
 @contextmanager

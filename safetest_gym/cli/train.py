@@ -27,6 +27,7 @@ from safetest_gym.cli.options import (
 )
 from safetest_gym.cli.remembering import remember_task
 from safetest_gym.cli.reporting import print_json
+from safetest_gym.cli.testing import Seed
 from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class _Options:
     net: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Widths of the hidden layers.")
     ] = None
-    seed: Annotated[int, typer.Option(min=0)] = 0
+    seed: Seed = 0
     envs: Annotated[int | None, typer.Option(min=1, help="Copies stepped together.")] = None
     every: Annotated[
         int | None,
@@ -99,9 +100,7 @@ def train(options: _Options) -> None:
         raise
     finally:
         if (options.out / "run.json").exists():
-            remember_task(
-                options.out, options.model, options.properties, options.choice, options.constants
-            )
+            remember_task(options.out, options)
     if options.as_json:
         print_json(summary)
     else:
@@ -136,7 +135,9 @@ def _read_mapping(option: str, text: str | None) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{option} is no JSON: {error}") from None
+        raise ConfigError(
+            f"{option} is no JSON: {error}; write for instance {option} '{{\"name\": 100}}'"
+        ) from None
     if not isinstance(data, dict):
         raise ConfigError(f"{option} must be a JSON object, got {text}")
     return data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from safetest_gym.cli.arguments import takes
-from safetest_gym.cli.reporting import Exit, print_error, print_json
-from safetest_gym.cli.testing import TestOptions, exit_if_found, print_table, progress_bar
+from safetest_gym.cli.options import check_output
+from safetest_gym.cli.reporting import Exit, print_error, print_json, print_table
+from safetest_gym.cli.testing import TestOptions, exit_if_found, progress_bar
 
 if TYPE_CHECKING:
     from safetest_gym.policies import Policy
@@ -59,7 +59,9 @@ class VerifyOptions(TestOptions):
 @takes(VerifyOptions)
 def verify(options: VerifyOptions) -> None:
     """Prove a policy safe from all start states, or find a run that fails."""
-    task, policy = options.open()
+    check_output("--certificate", options.certificate)
+    check_output("--run", options.run)
+    task, policy = options.open_judged()
     if options.check_certificate is not None:
         _check(options, task, policy, options.check_certificate)
         return
@@ -119,8 +121,8 @@ def _check(options: VerifyOptions, task: Task, policy: Policy, path: Path) -> No
     else:
         print_table(f"{path.name} for {task.name}, {options.policy.name}", result)
     if not result["valid"]:
-        print(f"error: {result['reason']}", file=sys.stderr)
-        raise typer.Exit(1)
+        print_error(result["reason"])
+        raise typer.Exit(Exit.FOUND)
 
 
 def _result(task: Task, found: Verification) -> dict[str, Any]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from safetest_gym.policies.policy import Policy
     from safetest_gym.task import Task
 
-__all__ = ["NOT_APPLICABLE", "Decider"]
+__all__ = ["NOT_APPLICABLE", "Decider", "require_decider_of"]
 
 NOT_APPLICABLE = 3
 """Beside the numbers of `Verdict`, in `Decider.action_verdicts`."""
@@ -344,3 +344,13 @@ class Decider(ABC):
             raise PolicyError(f"the policy has no action in {state}")
         self.task.engine.explain(words)
         raise EngineError("unreachable")
+
+
+def require_decider_of(task: Task, decider: object) -> None:
+    """Refuse a decider of another task, as far as it says what task it is of."""
+    theirs: Task = getattr(decider, "task", task)
+    if theirs.digest != task.digest:
+        raise ConfigError(
+            f"the decider was made for another {theirs.name} than this {task.name}: model, "
+            "constants, conditions and action mode must be the same"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["read_facts", "write_facts"]
 
 _FORMAT = "safetest-gym facts 1"
+_PARTS = ("digest", "layout", "words", "verdicts")
 
 Words = NDArray[np.int64]
 
 
 def write_facts(path: str | Path, task: Task, words: Words, verdicts: NDArray[np.uint8]) -> None:
-    """Write packed states (n, W) and their verdicts."""
-    with Path(path).open("wb") as file:
+    """Write packed states (n, W) and their verdicts; the file is complete at every moment."""
+    target = Path(path)
+    fresh = target.with_name(f"unfinished-{target.name}")
+    with fresh.open("wb") as file:
         np.savez(
             file,
             format=np.array(_FORMAT),
@@ -32,6 +36,7 @@ def write_facts(path: str | Path, task: Task, words: Words, verdicts: NDArray[np
             words=words,
             verdicts=verdicts,
         )
+    os.replace(fresh, target)
 
 
 def read_facts(path: str | Path, task: Task) -> tuple[Words, NDArray[np.uint8]]:
@@ -44,6 +49,9 @@ def read_facts(path: str | Path, task: Task) -> tuple[Words, NDArray[np.uint8]]:
         raise CacheError(f"{source} holds no facts: {error}") from None
     if str(parts.get("format")) != _FORMAT:
         raise CacheError(f"{source} holds no facts that this version can read")
+    missing = [name for name in _PARTS if name not in parts]
+    if missing:
+        raise CacheError(f"{source} is damaged: {', '.join(missing)} is missing")
     if str(parts["digest"]) != task.digest:
         raise CacheError(
             f"{source} holds facts of another task than {task.name}: its digest is "
@@ -53,6 +61,8 @@ def read_facts(path: str | Path, task: Task) -> tuple[Words, NDArray[np.uint8]]:
     if str(parts["layout"]) != _layout(task):
         raise CacheError(f"{source} was written by a version that packs states differently")
     words, verdicts = parts["words"], parts["verdicts"]
+    if words.dtype.kind != "i" or verdicts.ndim != 1:
+        raise CacheError(f"{source} is damaged")
     if words.shape != (len(verdicts), task.engine.num_words) or not np.isin(verdicts, (1, 2)).all():
         raise CacheError(f"{source} is damaged")
     return np.ascontiguousarray(words, np.int64), verdicts.astype(np.uint8)

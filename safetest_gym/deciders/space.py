@@ -27,6 +27,9 @@ __all__ = ["Order", "StateSpace"]
 Order = Literal["app", "learn", "rand"]
 _WAYS = {"app": APP, "learn": LEARN, "rand": RAND}
 
+MOST_RADIUS = 2**30
+"""Kernels count deviations in 32 bits."""
+
 _LEAST_TABLE = 4096
 _SPARSE = 32
 
@@ -56,8 +59,10 @@ class StateSpace:
     ) -> None:
         if order not in _WAYS:
             raise ConfigError(f"order must be one of {', '.join(_WAYS)}, got {order!r}")
-        if radius != math.inf and (radius < 0 or radius != int(radius)):
-            raise ConfigError(f"radius must be a whole number or inf, got {radius}")
+        if radius != math.inf and (not 0 <= radius <= MOST_RADIUS or radius != int(radius)):
+            raise ConfigError(
+                f"radius must be a whole number or inf, got {radius} (at most {MOST_RADIUS})"
+            )
         self.task = task
         self.engine = task.engine
         self.radius = radius

@@ -84,7 +84,7 @@ class BatchStepper:
         self.cursor = np.full(num_envs, settings.pool, np.int64)
         self._entered = np.zeros(num_envs, np.int8)
         self._progress = np.zeros(num_envs, np.int8)
-        limit = 2**62 if settings.step_limit is None else settings.step_limit
+        limit = min(2**62 if settings.step_limit is None else int(settings.step_limit), 2**62)
         autoreset, invalid = _AUTORESET[settings.autoreset], _INVALID[settings.invalid_action]
         self._settings = np.array([autoreset, invalid, limit, 0], np.int64)
         self._failed: int | None = None

@@ -67,13 +67,6 @@ class Composition:
     rules: tuple[Rule, ...]
     size: int
 
-    def rule_of(self, number: int) -> Rule:
-        """The rule that composed edge ``number`` belongs to."""
-        for rule in self.rules:
-            if rule.base <= number < rule.base + rule.size:
-                return rule
-        raise IndexError(f"no composed edge {number}; there are {self.size}")
-
 
 def compose(model: Model) -> Composition:
     """Number the composed edges of ``model``; rules that can never fire are left out."""

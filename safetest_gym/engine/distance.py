@@ -22,16 +22,10 @@ from __future__ import annotations
 
 import math
 
-from safetest_gym.engine.evaluation import (
-    Parameters,
-    Values,
-    bind,
-    comparable,
-    compare,
-    evaluate,
-)
+from safetest_gym.engine.evaluation import Parameters, Values, bind, evaluate
 from safetest_gym.errors import EvaluationError
 from safetest_gym.jani.depth import deep_recursion
+from safetest_gym.jani.operations import comparable, compare
 from safetest_gym.jani.tree import (
     Call,
     Expression,

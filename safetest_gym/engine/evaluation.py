@@ -17,12 +17,19 @@ The machine code works on 64-bit ints and double-precision reals, so these are t
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from safetest_gym.errors import EvaluationError
 from safetest_gym.jani.depth import deep_recursion
+from safetest_gym.jani.operations import (
+    COMPARISONS,
+    INT_OPERATIONS,
+    REAL_FUNCTIONS,
+    REAL_OPERATIONS,
+    TO_INT,
+    compare,
+)
 from safetest_gym.jani.tree import (
     Call,
     Expression,
@@ -43,8 +50,6 @@ __all__ = [
     "Values",
     "as_kind",
     "bind",
-    "comparable",
-    "compare",
     "evaluate",
 ]
 
@@ -92,21 +97,6 @@ def as_kind(value: Value, kind: Kind) -> Value:
     return bool(value)
 
 
-def compare(symbol: str, left: Value, right: Value) -> bool:
-    """``left symbol right`` for ``= ≠ < ≤``; ints with ints exactly, else as reals."""
-    if isinstance(left, float) or isinstance(right, float):
-        left, right = comparable(left), comparable(right)
-    return bool(_COMPARISONS[symbol](left, right))
-
-
-def comparable(value: Value) -> float:
-    """``value`` as a real; an int beyond the reals is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
 def _evaluate(expression: Expression, values: Values, parameters: Parameters) -> Value:
     if isinstance(expression, Literal):
         return float(expression.value) if expression.kind == "real" else expression.value
@@ -142,10 +132,10 @@ def _apply(operation: Operation, operands: Sequence[Value]) -> Value:
     try:
         if symbol == "¬":
             return not operands[0]
-        if symbol in _COMPARISONS:
+        if symbol in COMPARISONS:
             return compare(symbol, operands[0], operands[1])
-        if symbol in _ROUNDINGS:
-            return _as_int(_ROUNDINGS[symbol](_checked(operands[0])))
+        if symbol in TO_INT:
+            return _as_int(TO_INT[symbol](_checked(operands[0])))
         if operation.kind == "int":
             return _apply_int(symbol, operands)
         return _apply_real(symbol, [_as_real(operand) for operand in operands])
@@ -160,16 +150,16 @@ def _apply_int(symbol: str, operands: Sequence[Value]) -> int:
     if symbol == "abs":
         return _as_int(abs(result))
     for operand in operands[1:]:
-        result = _as_int(_INT_OPERATIONS[symbol](result, _as_int(operand)))
+        result = _as_int(INT_OPERATIONS[symbol](result, _as_int(operand)))
     return result
 
 
 def _apply_real(symbol: str, operands: Sequence[float]) -> float:
-    if symbol in _REAL_FUNCTIONS:
-        return _as_real(_REAL_FUNCTIONS[symbol](operands[0]))
+    if symbol in REAL_FUNCTIONS:
+        return _as_real(REAL_FUNCTIONS[symbol](operands[0]))
     result = operands[0]
     for operand in operands[1:]:
-        result = _as_real(_REAL_OPERATIONS[symbol](result, operand))
+        result = _as_real(REAL_OPERATIONS[symbol](result, operand))
     return result
 
 
@@ -197,93 +187,3 @@ def _shown(value: Value) -> str:
     if isinstance(value, float) or INT_MIN <= value <= INT_MAX:
         return str(value)
     return f"an int of {value.bit_length()} bits"
-
-
-def _power(base: int, exponent: int) -> int:
-    if exponent < 0:
-        raise EvaluationError("a negative exponent needs a real base or exponent")
-    if abs(base) >= 2 and exponent > 63:
-        raise EvaluationError("an int beyond 64 bits")
-    return int(base**exponent)
-
-
-def _inverse(value: float) -> float:
-    return 1.0 / value if value != 0 else math.inf
-
-
-def _cosh(value: float) -> float:
-    try:
-        return math.cosh(value)
-    except OverflowError:
-        return math.inf
-
-
-def _sinh(value: float) -> float:
-    try:
-        return math.sinh(value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def _sign(value: Value) -> int:
-    return (value > 0) - (value < 0)
-
-
-_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
-    "=": operator.eq,
-    "≠": operator.ne,
-    "<": operator.lt,
-    "≤": operator.le,
-}
-_ROUNDINGS: dict[str, Callable[[Value], int]] = {
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trc": math.trunc,
-    "sgn": _sign,
-}
-_INT_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "%": operator.mod,
-    "pow": _power,
-    "min": min,
-    "max": max,
-}
-_REAL_OPERATIONS: dict[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "pow": math.pow,
-    "log": math.log,
-    "min": min,
-    "max": max,
-}
-_REAL_FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "abs": math.fabs,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "cot": lambda x: _inverse(math.tan(x)),
-    "sec": lambda x: _inverse(math.cos(x)),
-    "csc": lambda x: _inverse(math.sin(x)),
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "acot": lambda x: math.pi / 2 - math.atan(x),
-    "asec": lambda x: math.acos(_inverse(x)),
-    "acsc": lambda x: math.asin(_inverse(x)),
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "tanh": math.tanh,
-    "coth": lambda x: _inverse(math.tanh(x)),
-    "sech": lambda x: _inverse(_cosh(x)),
-    "csch": lambda x: _inverse(_sinh(x)),
-    "asinh": math.asinh,
-    "acosh": math.acosh,
-    "atanh": math.atanh,
-    "acoth": lambda x: math.atanh(_inverse(x)),
-    "asech": lambda x: math.acosh(_inverse(x)),
-    "acsch": lambda x: math.asinh(_inverse(x)),
-}

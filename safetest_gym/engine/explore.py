@@ -144,12 +144,6 @@ class Explorer:
         """The packed states known, in the order of discovery (a copy)."""
         return self._states[: self._counters[KNOWN]].copy()
 
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes held in arrays."""
-        arrays = (self._states, self._table, *self._rows, self._found, self._stamps)
-        return sum(array.nbytes for array in arrays)
-
     def _grow_rows(self, capacity: int) -> None:
         self._rows = self._engine.row_buffers(capacity)
         self._found = np.empty(capacity, np.int64)

@@ -26,13 +26,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from safetest_gym.engine.composition import Rule, compose
 from safetest_gym.engine.distance import distance
-from safetest_gym.engine.evaluation import as_kind, evaluate
+from safetest_gym.engine.evaluation import Values, as_kind, evaluate
 from safetest_gym.engine.rewrite import reads
 from safetest_gym.errors import EvaluationError, LimitError, OutOfBoundsError, StartError
 from safetest_gym.jani.tree import (
@@ -55,7 +55,6 @@ RANGE_TOLERANCE = 1e-9
 SUM_TOLERANCE = 1e-6
 
 State = tuple[Value, ...]
-Values = Mapping[Variable, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +144,12 @@ class Interpreter:
             if any(choice.label == label for choice in choices)
         )
 
-    def value(self, expression: Expression, state: State) -> Value:
-        """The value of ``expression`` in ``state``."""
-        return evaluate(expression, self.values(state))
+    def value(self, expression: Expression, state: State, what: str = "") -> Value:
+        """The value of ``expression`` in ``state``; errors call it ``what``, and tell the state."""
+        values = self.values(state)
+        if what:
+            return self._evaluate(expression, values, values, what)
+        return evaluate(expression, values)
 
     def holds(self, condition: Expression, state: State) -> bool:
         """Does ``condition`` hold in ``state``?"""

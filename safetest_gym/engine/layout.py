@@ -7,10 +7,13 @@ two words.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from safetest_gym.jani.tree import Variable
+from safetest_gym.engine.evaluation import INT_MAX, INT_MIN
+from safetest_gym.errors import JaniError
+from safetest_gym.jani.tree import Value, Variable
 
 __all__ = ["Field", "Layout", "lay_out"]
 
@@ -28,6 +31,15 @@ class Field:
     width: int
     offset: int
 
+    def value(self, word: int) -> Value:
+        """What the variable is in a state whose word (unsigned) that is."""
+        bits = (word >> self.shift) & ((1 << self.width) - 1)
+        if self.variable.kind == "real":
+            return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+        if self.variable.kind == "bool":
+            return bool(bits)
+        return bits - 2**64 if self.width == 64 and bits >= 2**63 else bits + self.offset
+
     @property
     def mask(self) -> int:
         """The field's bits within its word."""
@@ -40,13 +52,6 @@ class Layout:
 
     fields: tuple[Field, ...]
     num_words: int
-
-    def of(self, variable: Variable) -> Field:
-        """The field of ``variable``."""
-        for field in self.fields:
-            if field.variable is variable:
-                return field
-        raise KeyError(variable.name)
 
 
 def lay_out(variables: Sequence[Variable]) -> Layout:
@@ -66,8 +71,13 @@ def lay_out(variables: Sequence[Variable]) -> Layout:
 def _width(variable: Variable) -> tuple[int, int]:
     if variable.kind == "bool":
         return 1, 0
-    if variable.kind == "real" or variable.lower is None or variable.upper is None:
+    if variable.kind == "real":
         return 64, 0
-    lower, upper = int(variable.lower), int(variable.upper)
+    lower = INT_MIN if variable.lower is None else int(variable.lower)
+    upper = INT_MAX if variable.upper is None else int(variable.upper)
+    if lower > INT_MAX or upper < INT_MIN:
+        raise JaniError(
+            f"variable {variable.name!r} has no 64-bit int within its bounds", path=variable.path
+        )
     width = (upper - lower).bit_length()
     return (64, 0) if width > 62 else (width, lower)

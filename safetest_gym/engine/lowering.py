@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from safetest_gym.engine.evaluation import INT_MAX, INT_MIN
 from safetest_gym.engine.ir import FunctionText, real_constant
 from safetest_gym.engine.layout import Layout
-from safetest_gym.engine.ranges import INT_MAX, INT_MIN, Range, Ranges
+from safetest_gym.engine.ranges import Range, Ranges
 from safetest_gym.engine.rewrite import ATTEMPT, REAL
+from safetest_gym.jani.operations import comparable
 from safetest_gym.jani.tree import Expression, Literal, Operation, Reference, Variable
 
 __all__ = ["DECLARATIONS", "TYPES", "Lowering"]
@@ -287,11 +289,17 @@ class Lowering:
     def _comparison(self, operator: str, left: Expression, right: Expression) -> str:
         fn = self._fn
         if left.kind == "real" or right.kind == "real":
-            a, b = self.real(left), self.real(right)
+            a, b = self._compared(left), self._compared(right)
             return fn.op(f"fcmp {_COMPARE_REAL[operator]} double {a}, {b}")
         kind = TYPES[left.kind]
         clipped = [self._clipped(side) for side in (left, right)]
         return fn.op(f"icmp {_COMPARE_INT[operator]} {kind} {clipped[0]}, {clipped[1]}")
+
+    def _compared(self, side: Expression) -> str:
+        """A side of a comparison as a double; a literal beyond the reals is infinite here."""
+        if isinstance(side, Literal):
+            return real_constant(comparable(side.value))
+        return self.real(side)
 
     def _clipped(self, side: Expression) -> str:
         """A side of a comparison; a huge literal here meets a side that may fail."""

@@ -9,7 +9,6 @@ Functions (states are packed words, every result is an i64, negative ones are er
 - ``classify(state)``: bit 0 failing, bit 1 goal.
 - ``unpack(state, values)``, ``pack(values, state)``: from and to vectors of the task's
   dtype; ``pack`` returns 1 + the index of the first value that its variable cannot have.
-- ``observe(state, floats)``: the vector in float32.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from safetest_gym.engine.composition import Composition
+from safetest_gym.engine.evaluation import INT_MAX, INT_MIN
 from safetest_gym.engine.ir import FULL, FunctionText, real_constant
 from safetest_gym.engine.layout import Field, Layout
 from safetest_gym.engine.lowering import DECLARATIONS, Lowering
@@ -28,7 +28,7 @@ from safetest_gym.jani.tree import Expression, Model
 
 __all__ = ["EVALUATE", "FUNCTIONS", "evaluator_text", "module_text"]
 
-FUNCTIONS = ("expand", "outcomes", "applicable", "classify", "unpack", "pack", "observe")
+FUNCTIONS = ("expand", "outcomes", "applicable", "classify", "unpack", "pack")
 EVALUATE = "evaluate"
 
 
@@ -58,7 +58,6 @@ def module_text(
     floating = any(variable.kind == "real" for variable in model.variables)
     functions.append(_unpack(layout, floating))
     functions.append(_pack(layout, floating))
-    functions.append(_observe(layout))
     extra = 256 if products.list_size else 0
     return "\n".join([DECLARATIONS, *functions]), max(1, rows) + extra
 
@@ -86,7 +85,7 @@ def _label(steps: StepCode, products: ProductCode, label: int) -> str:
         f"{ROW_ARGUMENTS}, i64 %count, i64 %cap, ptr noalias readonly %lists",
         visible=False,
     )
-    words, lowering = begin(fn, steps.layout)
+    _, lowering = begin(fn, steps.layout)
     count = "%count"
     if steps.direct[label]:
         needed = fn.op(f"add i64 %count, {steps.rows(label)}")
@@ -96,7 +95,7 @@ def _label(steps: StepCode, products: ProductCode, label: int) -> str:
         fn.ret(FULL)
         fn.start(room)
         count = steps.emit_direct(fn, lowering, label, count)
-    fn.ret(products.emit(fn, words, label, count))
+    fn.ret(products.emit(fn, label, count))
     return fn.text()
 
 
@@ -190,21 +189,6 @@ def _unpack(layout: Layout, floating: bool) -> str:
     return fn.text()
 
 
-def _observe(layout: Layout) -> str:
-    fn = FunctionText("observe", "ptr noalias readonly %state, ptr noalias %floats", visible=True)
-    _, lowering = begin(fn, layout)
-    for index, field in enumerate(layout.fields):
-        if field.variable.kind == "real":
-            wide = _number(fn, lowering, field, "double")
-            value = fn.op(f"fptrunc double {wide} to float")
-        else:
-            value = fn.op(f"sitofp i64 {_number(fn, lowering, field, 'i64')} to float")
-        where = fn.op(f"getelementptr float, ptr %floats, i64 {index}")
-        fn.do(f"store float {value}, ptr {where}")
-    fn.ret(0)
-    return fn.text()
-
-
 def _number(fn: FunctionText, lowering: Lowering, field: Field, kind: str) -> str:
     """A variable as i64 or double."""
     value = lowering.variable(field.variable)
@@ -247,7 +231,7 @@ def _outside(fn: FunctionText, field: Field, value: str) -> tuple[str, str]:
     variable = field.variable
     bad = "false"
     for bound, test in ((variable.lower, "slt"), (variable.upper, "sgt")):
-        if bound is not None:
+        if bound is not None and INT_MIN <= bound <= INT_MAX:  # else all 64 bits are within
             beyond = fn.op(f"icmp {test} i64 {value}, {int(bound)}")
             bad = beyond if bad == "false" else fn.op(f"or i1 {bad}, {beyond}")
     return value, bad

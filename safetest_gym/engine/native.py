@@ -5,6 +5,7 @@ Pickles and copies hold the model only; the code comes back from the disk cache.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -17,14 +18,18 @@ from safetest_gym.engine.interpreter import Interpreter
 from safetest_gym.engine.layout import Layout, lay_out
 from safetest_gym.engine.machine import Machine, load_machine
 from safetest_gym.engine.module import EVALUATE, FUNCTIONS, evaluator_text, module_text
-from safetest_gym.errors import EngineError, EvaluationError, StateError
+from safetest_gym.errors import EngineError, StateError
 from safetest_gym.jani.depth import deep_recursion
+from safetest_gym.jani.formatting import format_expression
 from safetest_gym.jani.tree import Expression, Model, Value
 
 __all__ = ["Engine", "Evaluator", "Expansion"]
 
 Words = NDArray[np.int64]
 Vectors = NDArray[Any]
+
+_LOADING = threading.Lock()
+"""A second copy of the code would take the place of one whose addresses are in use."""
 
 
 class Expansion:
@@ -75,8 +80,10 @@ class Engine:
     @property
     def machine(self) -> Machine:
         """The code, loaded at first use."""
-        if self._machine is None:
-            with deep_recursion():
+        if self._machine is not None:
+            return self._machine
+        with _LOADING, deep_recursion():
+            if self._machine is None:
                 key = ["module", self.model.digest, fingerprint([self.failing, self.goal])]
                 self._machine = load_machine(key, FUNCTIONS, self._text)
         return self._machine
@@ -116,16 +123,23 @@ class Engine:
 
     def vectors(self, states: Vectors) -> Vectors:
         """Check shape and convert to a contiguous (n, V) array of the task's dtype."""
-        given = np.asarray(states)
+        try:
+            given = np.asarray(states)
+        except ValueError as error:  # rows of different lengths
+            raise StateError(f"states must be an array: {error}") from None
         if given.ndim != 2 or given.shape[1] != len(self.model.variables):
             raise StateError(
                 f"states of shape {given.shape} given, expected (n, {len(self.model.variables)})"
             )
         if given.dtype == self.dtype:
             return np.ascontiguousarray(given)
-        converted = np.ascontiguousarray(given, dtype=self.dtype)
-        if given.dtype.kind == "f" and not np.array_equal(converted, given):
-            raise StateError("states of an integer task have a value that is no integer")
+        if given.dtype.kind not in "biuf":
+            raise StateError(f"states must be numbers of at most 64 bits, got {given.dtype}")
+        with np.errstate(invalid="ignore"):
+            converted = np.ascontiguousarray(given, dtype=self.dtype)
+            back = converted.astype(given.dtype)
+            if not (np.array_equal(converted, given) and np.array_equal(back, given)):
+                raise StateError(f"states have a value that is no {self.dtype}, as this task needs")
         return converted
 
     def unpack(self, states: Words) -> Vectors:
@@ -134,14 +148,6 @@ class Engine:
 
         out = np.empty((len(states), len(self.model.variables)), self.dtype)
         fill_kernel(self.address("unpack"), np.ascontiguousarray(states), out)
-        return out
-
-    def observe(self, states: Words) -> NDArray[np.float32]:
-        """Vectors of packed states in float32."""
-        from safetest_gym.engine.kernels.bulk import fill_kernel
-
-        out = np.empty((len(states), len(self.model.variables)), np.float32)
-        fill_kernel(self.address("observe"), np.ascontiguousarray(states), out)
         return out
 
     def classify(self, states: Words) -> NDArray[np.uint8]:
@@ -201,33 +207,16 @@ class Engine:
 
     def values(self, packed: Words) -> tuple[Value, ...]:
         """One packed state as Python values, for the interpreter and for messages."""
-        result: list[Value] = []
-        for variable, number in zip(
-            self.model.variables, self.unpack(packed.reshape(1, -1))[0].tolist(), strict=True
-        ):
-            if variable.kind == "bool":
-                result.append(bool(number))
-            else:
-                result.append(int(number) if variable.kind == "int" else float(number))
-        return tuple(result)
-
-    def has_error(self, packed: Words) -> bool:
-        """Does a state, or something that can be done in it, have no value?"""
-        states = packed.reshape(1, -1)
-        try:
-            self.classify(states)
-            self.expand(states)
-        except EvaluationError:
-            return True
-        return False
+        words = packed.ravel().view(np.uint64).tolist()
+        return tuple(field.value(words[field.word]) for field in self.layout.fields)
 
     def explain(self, packed: Words) -> NoReturn:
         """Raise the error that the interpreter finds in a state where the code found one."""
         interpreter = Interpreter(self.model)
         state = self.values(packed)
         with deep_recursion():
-            for condition in (self.failing, self.goal):
-                interpreter.holds(condition, state)
+            interpreter.value(self.failing, state, "the failure condition")
+            interpreter.value(self.goal, state, "the goal condition")
             interpreter.choices(state)
         raise EngineError(
             f"machine code and interpreter disagree in state {state}: please report this model"
@@ -256,8 +245,10 @@ class Evaluator:
     @property
     def address(self) -> int:
         """``evaluate(state, doubles)``; negative where an expression has no value."""
-        if self._machine is None:
-            with deep_recursion():
+        if self._machine is not None:
+            return self._machine.addresses[EVALUATE]
+        with _LOADING, deep_recursion():
+            if self._machine is None:
                 key = ["evaluator", self.engine.model.digest, fingerprint(self.expressions)]
                 self._machine = load_machine(
                     key,
@@ -276,6 +267,6 @@ class Evaluator:
             interpreter = Interpreter(self.engine.model)
             state = self.engine.values(states[-1 - bad])
             for expression in self.expressions:
-                interpreter.holds(expression, state)
+                interpreter.value(expression, state, f"'{format_expression(expression)}'")
             raise EngineError(f"machine code and interpreter disagree in state {state}")
         return out

@@ -154,7 +154,7 @@ class ProductCode:
 
         return write
 
-    def emit(self, fn: FunctionText, words: Sequence[str], label: int, count: str) -> str:
+    def emit(self, fn: FunctionText, label: int, count: str) -> str:
         """Rows of all products of ``label``; ``%lists`` and ``%cap`` are arguments."""
         rules = self._steps.products[label]
         if not rules:

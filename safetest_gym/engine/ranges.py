@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from safetest_gym.engine.evaluation import INT_MAX, INT_MIN
 from safetest_gym.engine.rewrite import ATTEMPT, REAL
+from safetest_gym.jani.operations import comparable
 from safetest_gym.jani.tree import Expression, Literal, Operation, Reference, Variable
 
-__all__ = ["INT_MAX", "INT_MIN", "Range", "Ranges"]
+__all__ = ["Range", "Ranges"]
 
-INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 INF = math.inf
 
 
@@ -46,13 +47,6 @@ def _real(lower: float, upper: float, fails: bool) -> Range:
     return Range(-INF, INF, True)
 
 
-def _float(value: int | float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return INF if value > 0 else -INF
-
-
 class Ranges:
     """Ranges of call-free expressions, given what is known of the variables.
 
@@ -74,7 +68,8 @@ class Ranges:
                 -INF if lower is None else float(lower), INF if upper is None else float(upper)
             )
         return Range(
-            INT_MIN if lower is None else int(lower), INT_MAX if upper is None else int(upper)
+            INT_MIN if lower is None else max(int(lower), INT_MIN),
+            INT_MAX if upper is None else min(int(upper), INT_MAX),
         )
 
     def of(self, expression: Expression) -> Range:
@@ -120,7 +115,7 @@ class Ranges:
             return _rounding(operator, parts[0], fails)
         if expression.kind == "int":
             return _INTEGER[operator](parts, fails)
-        floats = [Range(_float(p.lower), _float(p.upper), p.fails) for p in parts]
+        floats = [Range(comparable(p.lower), comparable(p.upper), p.fails) for p in parts]
         rule = _REAL.get(operator)
         return Range(-INF, INF, True) if rule is None else rule(floats, fails)
 
@@ -152,7 +147,7 @@ class Ranges:
         lower = min(b.lower for b in branches)
         upper = max(b.upper for b in branches)
         if expression.kind == "real":
-            return Range(_float(lower), _float(upper), fails)
+            return Range(comparable(lower), comparable(upper), fails)
         return Range(lower, upper, fails)
 
 
@@ -164,8 +159,8 @@ def _beyond(operand: Expression) -> bool:
 def _comparison(operator: str, expression: Operation, parts: list[Range], fails: bool) -> Range:
     left, right = parts
     if len({operand.kind for operand in expression.operands}) == 2:
-        left = Range(_float(left.lower), _float(left.upper))
-        right = Range(_float(right.lower), _float(right.upper))
+        left = Range(comparable(left.lower), comparable(left.upper))
+        right = Range(comparable(right.lower), comparable(right.upper))
     if operator in ("=", "≠"):
         if left.upper < right.lower or right.upper < left.lower:
             equal = (0, 0)

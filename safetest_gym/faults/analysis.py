@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from safetest_gym.deciders.base import require_decider_of
 from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults.fault import Fault
@@ -159,6 +160,7 @@ def find_faults(
         raise ConfigError(
             f"the decider has radius {getattr(decider, 'radius', None)}, not {radius}"
         )
+    require_decider_of(task, decider)
     given = Runs.of(task, runs)
     graph = PolicyGraph(task, policy)
     numbers = graph.intern_packed(given.words)

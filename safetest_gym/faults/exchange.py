@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,31 +29,37 @@ def write_jsonl(path: str | Path, task: Task, faults: Iterable[Fault]) -> None:
 
 def read_jsonl(path: str | Path, task: Task) -> list[Fault]:
     """The inverse of `write_jsonl`; faults of other tasks are refused."""
-    faults = []
-    with Path(path).open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                faults.append(_read(line, f"{path}, line {number}", task))
-    return faults
+    lines = enumerate(_text(path).split("\n"), 1)
+    return [_read(line, f"{path}, line {number}", task) for number, line in lines if line.strip()]
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path} holds no faults: {error}") from None
 
 
 def _read(line: str, where: str, task: Task) -> Fault:
     try:
         data = json.loads(line)
         if not isinstance(data, dict):
-            raise StoreError(f"{where}: expected an object")
-        if data.get("task", task.digest) != task.digest:
-            raise StoreError(f"{where}: a fault of another task (model, property or constants)")
-        return Fault.from_dict(data, task)
+            raise StoreError("expected an object")
+        return _fault(data, task)
     except ValueError as error:
         raise StoreError(f"{where}: {error}") from None
+
+
+def _fault(data: dict[str, Any], task: Task) -> Fault:
+    if data.get("task", task.digest) != task.digest:
+        raise StoreError("a fault of another task (model, property or constants)")
+    return Fault.from_dict(data, task)
 
 
 def write_csv(path: str | Path, task: Task, faults: Iterable[Fault]) -> None:
     """One row per fault; columns ``state.x`` and ``outcome.x`` per variable x."""
     names = [variable.name for variable in task.variables]
-    header = ["action", "alternatives", *_SEEN]
-    header += [f"{part}.{name}" for part in ("state", "outcome") for name in names]
+    header = _columns(task)
     with Path(path).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
@@ -61,19 +68,29 @@ def write_csv(path: str | Path, task: Task, faults: Iterable[Fault]) -> None:
             row = [data["action"], json.dumps(data["alternatives"])]
             row += [json.dumps(data[name]) for name in _SEEN]
             row += [json.dumps(data[part][n]) for part in ("state", "outcome") for n in names]
-            writer.writerow(row)
+            writer.writerow([*row, task.digest])
+
+
+def _columns(task: Task) -> list[str]:
+    names = [variable.name for variable in task.variables]
+    values = [f"{part}.{name}" for part in ("state", "outcome") for name in names]
+    return ["action", "alternatives", *_SEEN, *values, "task"]
 
 
 def read_csv(path: str | Path, task: Task) -> list[Fault]:
-    """The inverse of `write_csv`."""
+    """The inverse of `write_csv`; faults of other tasks are refused."""
+    reader = csv.DictReader(io.StringIO(_text(path), newline=""))
+    missing = set(_columns(task)) - set(reader.fieldnames or ()) - {"task"}
+    if missing:
+        raise StoreError(
+            f"{path} holds no faults of {task.name}: there is no column {', '.join(sorted(missing))}"
+        )
     faults = []
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file), 2):
-            where = f"{path}, line {number}"
-            try:
-                faults.append(Fault.from_dict(_nested(row), task))
-            except ValueError as error:
-                raise StoreError(f"{where}: {error}") from None
+    for number, row in enumerate(reader, 2):
+        try:
+            faults.append(_fault(_nested(row), task))
+        except ValueError as error:
+            raise StoreError(f"{path}, line {number}: {error}") from None
     return faults
 
 
@@ -86,7 +103,7 @@ def _nested(row: dict[str, str]) -> dict[str, Any]:
         if dot and part in ("state", "outcome"):
             data[part][name] = json.loads(text)
         else:
-            data[column] = text if column == "action" else json.loads(text)
+            data[column] = text if column in ("action", "task") else json.loads(text)
     return data
 
 

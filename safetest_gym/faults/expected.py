@@ -18,6 +18,7 @@ from safetest_gym.faults.components import end_components
 from safetest_gym.faults.objectives import Bounds, Objective
 from safetest_gym.faults.task_graph import Part, TaskGraph
 from safetest_gym.policies import Policy
+from safetest_gym.policies.policy import ask_policy
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task
@@ -186,7 +187,7 @@ def _sample(
     plan: SamplePlan,
 ) -> tuple[Reals, Reals]:
     """Least and greatest worth of each run."""
-    rng = np.random.default_rng(plan.seed)
+    rng = np.random.default_rng(plan.seed % 2**64)
     states = np.repeat(np.asarray(state).reshape(1, -1), plan.runs, axis=0)
     low = np.zeros(plan.runs)
     if isinstance(objective, GoalProbability):
@@ -201,7 +202,7 @@ def _sample(
         rows, masks = rows[~stuck], masks[~stuck]
         if not len(rows):
             break
-        states[rows] = task.step_many(states[rows], policy.actions(states[rows], masks), rng)
+        states[rows] = task.step_many(states[rows], ask_policy(policy, states[rows], masks), rng)
         kind = task.classify(states[rows])
         if isinstance(objective, DiscountedReward):
             low[rows] += factor * objective.reward(kind)

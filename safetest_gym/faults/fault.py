@@ -79,20 +79,23 @@ class Fault:
         """The inverse of `as_dict`."""
         starts = {None: Verdict.UNKNOWN, True: Verdict.SAFE, False: Verdict.UNSAFE}
         radius = data.get("radius")
+        numbers = {name: number for number, name in enumerate(task.actions)}
         try:
             return cls(
                 task.state(data["state"]),
-                task.actions.index(data["action"]),
+                numbers[data["action"]],
                 task.state(data["outcome"]),
-                tuple(task.actions.index(name) for name in data["alternatives"]),
+                tuple(numbers[name] for name in data["alternatives"]),
                 int(data.get("run", -1)),
                 int(data.get("step", 0)),
                 starts[data.get("start_safe")],
                 int(data.get("count", 1)),
                 float("inf") if radius is None else float(radius),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigError(f"not a fault of {task.name}: {error!r}") from None
+        except KeyError as error:
+            raise ConfigError(f"not a fault of {task.name}: no {error} is known") from None
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"not a fault of {task.name}: {error}") from None
 
 
 def _relevant(task: Task, state: NDArray[Any], actions: tuple[int, ...]) -> NDArray[np.intp]:

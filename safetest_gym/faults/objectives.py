@@ -165,9 +165,10 @@ class StepCost(Objective):
         if self._evaluator is None:
             return np.ones(graph.size)
         costs = self._factor * self._evaluator(graph.words)[:, 0]
-        if (costs < 0).any():
-            state = graph.task.as_dict(graph.vectors(np.flatnonzero(costs < 0)[:1])[0])
-            raise ConfigError(f"the cost of a step into {state} is negative")
+        wrong = ~(costs >= 0)
+        if wrong.any():
+            state = graph.task.as_dict(graph.vectors(np.flatnonzero(wrong)[:1])[0])
+            raise ConfigError(f"the cost of a step into {state} is negative, or no number")
         return costs
 
     def final(self, graph: TaskGraph) -> Reals:
@@ -221,7 +222,7 @@ class SoftGoals(_Bounded):
 
     def __init__(self, task: Task, goals: dict[str, float], steps: int) -> None:
         super().__init__(steps)
-        if not goals or min(goals.values()) < 0:
+        if not goals or not all(worth >= 0 for worth in goals.values()):
             raise ConfigError("soft goals need at least one condition and no negative reward")
         self.best = float(sum(goals.values()))
         self._rewards = np.array(list(goals.values()), np.float64)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from safetest_gym.deciders.base import require_decider_of
 from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults.analysis import Decider
@@ -103,6 +104,7 @@ class DeciderOracle:
         radii: Sequence[int] = (0, 1, 2),
         limit: int = 1_000_000,
     ) -> None:
+        require_decider_of(task, decider)
         self._graph = PolicyGraph(task, policy)
         self._decider = decider
         self._weaker = [(r, severity(r)) for r in sorted(radii)] if severity else []

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +16,7 @@ import numpy as np
 from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.errors import StoreError
 from safetest_gym.faults.fault import Fault
-from safetest_gym.faults.schema import SCHEMA, VERSION
+from safetest_gym.faults.store_file import StoreFile
 from safetest_gym.policies import Policy
 
 if TYPE_CHECKING:
@@ -25,7 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Added", "Chunk", "Event", "FaultStore", "StoredFault"]
 
-_BUSY_SECONDS = 60.0
+_HISTORY = (
+    "SELECT fault, what, at, policy FROM history JOIN faults ON faults.id = fault "
+    "WHERE task = ? ORDER BY history.id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +83,16 @@ class FaultStore:
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
         self._clock = clock
-        self._connection: sqlite3.Connection | None = None
-        self._owner = -1
-        self._open()
+        self._file = StoreFile(self.path)
+        with self._file.reading():
+            pass  # so that a file that is no store is told of at once
 
     def __getstate__(self) -> tuple[Path, Callable[[], float]]:
         return self.path, self._clock
 
     def __setstate__(self, state: tuple[Path, Callable[[], float]]) -> None:
         self.path, self._clock = state
-        self._connection, self._owner = None, -1
+        self._file = StoreFile(self.path)
 
     def __enter__(self) -> FaultStore:
         return self
@@ -100,47 +102,7 @@ class FaultStore:
 
     def close(self) -> None:
         """Close the file; a later call opens it again."""
-        if self._connection is not None and self._owner == os.getpid():
-            self._connection.close()
-        self._connection = None
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is not None and self._owner == os.getpid():
-            return self._connection
-        try:
-            connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA:
-                connection.execute(statement)
-            connection.execute("INSERT OR IGNORE INTO about VALUES ('version', ?)", (VERSION,))
-            connection.execute("COMMIT")
-            found = connection.execute("SELECT value FROM about WHERE key = 'version'").fetchone()
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be used as a fault store: {error}") from None
-        if found[0] != VERSION:
-            raise StoreError(
-                f"{self.path} has format {found[0]}, this program writes format {VERSION}; "
-                "export it with the program that wrote it"
-            )
-        self._connection, self._owner = connection, os.getpid()
-        return connection
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = self._open()
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: {error}") from None
+        self._file.close()
 
     def add(
         self, task: Task, faults: Sequence[Fault], *, policy: str = "", chunk: Chunk | None = None
@@ -153,7 +115,7 @@ class FaultStore:
         """
         new: list[int] = []
         known = reopened = 0
-        with self._transaction() as connection:
+        with self._file.writing() as connection:
             _add_task(connection, task)
             for place, fault in enumerate(faults):
                 what = _add_fault(connection, task, fault, Event("found", self._clock(), policy))
@@ -170,16 +132,17 @@ class FaultStore:
 
     def chunks(self, job: str) -> dict[int, dict[str, Any]]:
         """Pieces of a job that are done, with what was kept of them."""
-        rows = self._open().execute(
-            "SELECT number, result FROM chunks WHERE job = ? ORDER BY number", (job,)
-        )
+        query = "SELECT number, result FROM chunks WHERE job = ? ORDER BY number"
+        with self._file.reading() as connection:
+            rows = connection.execute(query, (job,)).fetchall()
         return {number: json.loads(result) for number, result in rows}
 
     def count(self, task: Task, *, fixed: bool | None = None) -> int:
         """How many faults of the task are stored."""
         query = "SELECT count(*) FROM faults WHERE task = ?"
         query += "" if fixed is None else f" AND fixed = {int(fixed)}"
-        count: int = self._open().execute(query, (task.digest,)).fetchone()[0]
+        with self._file.reading() as connection:
+            count: int = connection.execute(query, (task.digest,)).fetchone()[0]
         return count
 
     def faults(self, task: Task, *, fixed: bool | None = None) -> list[StoredFault]:
@@ -188,20 +151,20 @@ class FaultStore:
         Args:
             fixed: only those that are, or are not; by default all.
         """
-        connection = self._open()
         query = (
             "SELECT id, state, action, outcome, alternatives, run, step, start, count, radius, "
             "fixed FROM faults WHERE task = ?"
         )
         query += "" if fixed is None else f" AND fixed = {int(fixed)}"
-        found = []
-        for row in connection.execute(f"{query} ORDER BY id", (task.digest,)).fetchall():
-            events = connection.execute(
-                "SELECT what, at, policy FROM history WHERE fault = ? ORDER BY id", (row[0],)
-            )
-            history = tuple(Event(*event) for event in events)
-            found.append(StoredFault(_fault_of(task, row[1:10]), bool(row[10]), history))
-        return found
+        events: dict[int, list[Event]] = defaultdict(list)
+        with self._file.reading() as connection:
+            rows = connection.execute(f"{query} ORDER BY id", (task.digest,)).fetchall()
+            for fault, *event in connection.execute(_HISTORY, (task.digest,)):
+                events[fault].append(Event(*event))
+        return [
+            StoredFault(_fault_of(task, row[1:10]), bool(row[10]), tuple(events[row[0]]))
+            for row in rows
+        ]
 
     def update(self, task: Task, policy: Policy, version: str) -> tuple[int, int]:
         """Ask a policy about every stored fault: how many are now fixed, and still open.
@@ -218,7 +181,7 @@ class FaultStore:
         numbers = graph.intern(np.array([entry.fault.state for entry in stored]))
         graph.expand(numbers)
         fixed = 0
-        with self._transaction() as connection:
+        with self._file.writing() as connection:
             for entry, action in zip(stored, graph.action[numbers].tolist(), strict=True):
                 now = entry.fixed
                 if action in entry.fault.alternatives:
@@ -298,9 +261,9 @@ def _fault_of(task: Task, row: tuple[Any, ...]) -> Fault:
     state, action, outcome, alternatives, run, step, start, count, radius = row
     try:
         return Fault(
-            np.array(json.loads(state), task.dtype),
+            task.engine.vectors(np.array([json.loads(state)]))[0],
             task.actions.index(action),
-            np.array(json.loads(outcome), task.dtype),
+            task.engine.vectors(np.array([json.loads(outcome)]))[0],
             tuple(task.actions.index(name) for name in json.loads(alternatives)),
             run,
             step,
@@ -308,5 +271,5 @@ def _fault_of(task: Task, row: tuple[Any, ...]) -> Fault:
             count,
             float("inf") if radius is None else radius,
         )
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise StoreError(f"a stored fault does not fit {task.name}: {error}") from None

@@ -39,6 +39,9 @@ Strategy = Literal["uniform", "greedy", "weighted"]
 BATCH = 256
 """Runs whose states are held as numbers of the graph at once."""
 
+_ENDLESS = 2**62
+"""Larger limits are never reached either."""
+
 _SLICE = 50_000
 """States seen between two looks at the clock and the keyboard."""
 
@@ -102,9 +105,9 @@ class Fuzzer:
         self._config = np.array(
             [
                 get_args(Strategy).index(self.strategy),
-                -1 if self.lookahead == math.inf else int(self.lookahead),
-                self.max_steps,
-                self.budget.search,
+                -1 if self.lookahead > _ENDLESS else int(self.lookahead),
+                min(self.max_steps, _ENDLESS),
+                min(self.budget.search, _ENDLESS),
             ],
             np.int64,
         )

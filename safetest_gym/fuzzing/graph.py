@@ -31,6 +31,7 @@ from safetest_gym.engine.kernels.intern import rehash_kernel
 from safetest_gym.engine.native import Evaluator
 from safetest_gym.errors import ActionError, ConfigError, EngineError
 from safetest_gym.policies import Policy
+from safetest_gym.policies.policy import ask_policy
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task
@@ -180,7 +181,10 @@ class PolicyGraph:
         elif code == NEED_DISTANCES:
             self._measure()
         elif code == ERROR:
-            self._engine.explain(self.states[self.counters[BAD]].copy())
+            suspect = self.states[self.counters[BAD]].copy()
+            if self._evaluator is not None:
+                self._evaluator(suspect.reshape(1, -1))  # raises where the distance has no value
+            self._engine.explain(suspect)
         elif code == NO_ACTION:
             values = self.task.as_dict(self.vectors(self.counters[BAD : BAD + 1])[0])
             raise ActionError(f"the policy has no applicable action in {values}")
@@ -196,7 +200,7 @@ class PolicyGraph:
         possible = masks.any(axis=1)
         self.action[open_[~possible]] = NONE
         asked = open_[possible]
-        self.action[asked] = self.policy.actions(states[possible], masks[possible])
+        self.action[asked] = ask_policy(self.policy, states[possible], masks[possible])
         self.counters[CALLS] += len(asked)
 
     def _measure(self) -> None:

@@ -52,8 +52,10 @@ class PoolConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.size, self.walk, self.starts) < 1 or self.max_steps < 0:
-            raise ConfigError("size, walk and starts of a pool must be positive")
+        if min(self.size, self.walk, self.starts) < 1 or not self.seconds > 0:
+            raise ConfigError("size, walk, starts and seconds of a pool must be positive")
+        if min(self.max_steps, self.walks or 0) < 0:
+            raise ConfigError("max_steps and walks of a pool must not be negative")
         if not 0 <= self.novelty <= 3:
             raise ConfigError(f"novelty must be 0 (off) to 3, got {self.novelty}")
         if self.bias not in get_args(Bias):
@@ -108,7 +110,7 @@ class PoolFuzzer:
             progress: called with the size of the pool.
         """
         config = self.config
-        rng = np.random.default_rng(config.seed)
+        rng = np.random.default_rng(config.seed % 2**64)
         table = NoveltyTable(self._task, config.novelty) if config.novelty else None
         pool = _Pool(config.size, table)
         for state in self._operator.first(config.starts, rng):

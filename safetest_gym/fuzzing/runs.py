@@ -75,12 +75,21 @@ class Run:
     @classmethod
     def from_dict(cls, data: dict[str, Any], task: Task) -> Run:
         """The inverse of `as_dict`."""
+        numbers = {name: number for number, name in enumerate(task.actions)}
         try:
-            numbers = [task.actions.index(name) for name in data["actions"]]
+            actions = np.array([numbers[name] for name in data["actions"]], np.int64)
             states = task.engine.vectors(np.array(data["states"]))
-            return cls(data["run"], states, np.array(numbers, np.int64), End[data["end"].upper()])
-        except (KeyError, ValueError, TypeError) as error:
+            end = End[str(data["end"]).upper()]
+            index = int(data["run"])
+        except KeyError as error:
+            raise ConfigError(f"not a run of {task.name}: no {error} is known") from None
+        except (ValueError, TypeError) as error:
             raise ConfigError(f"not a run of {task.name}: {error}") from None
+        if len(states) != len(actions) + 1:
+            raise ConfigError(
+                f"not a run of {task.name}: {len(states)} states and {len(actions)} actions"
+            )
+        return cls(index, states, actions, end)
 
 
 class Runs(Sequence[Run]):

@@ -4,7 +4,7 @@ from safetest_gym.jani.formatting import format_expression
 from safetest_gym.jani.model import read_model
 from safetest_gym.jani.properties import (
     read_condition,
-    read_objective,
+    read_goal,
     read_properties,
     read_start,
 )
@@ -14,8 +14,8 @@ __all__ = [
     "format_expression",
     "parse_expression",
     "read_condition",
+    "read_goal",
     "read_model",
-    "read_objective",
     "read_properties",
     "read_start",
 ]

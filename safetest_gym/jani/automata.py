@@ -86,7 +86,7 @@ def _read_scope(
     instance: Instance, outer: Declarations, unique: Mapping[str, str], report: Report
 ) -> None:
     data, place = instance.data, (instance.place, "variables")
-    entries = register_functions(data, instance.place, report)
+    entries = register_functions(data, instance.place, report, outer.scope.functions)
     items = report.take_list(data.get("variables", []), place, "variables")
     if not items and not entries:
         return

@@ -21,7 +21,7 @@ def given_value(name: str, given: Any, kind: Kind, place: Place, report: Report)
     None if it cannot be one, which is reported.
     """
     value = _parse(given.strip()) if isinstance(given, str) else given
-    if isinstance(value, bool) or (kind == "bool" and hasattr(value, "dtype")):
+    if _is_bool(value):
         if kind == "bool":
             return bool(value)
     elif isinstance(value, numbers.Integral) and kind == "int":
@@ -35,6 +35,12 @@ def given_value(name: str, given: Any, kind: Kind, place: Place, report: Report)
         f"give something like {_EXAMPLES[kind]}",
     )
     return None
+
+
+def _is_bool(value: Any) -> bool:
+    """Is it a bool, of Python or of NumPy?"""
+    scalar = getattr(value, "shape", None) == ()
+    return isinstance(value, bool) or (scalar and str(value.dtype) == "bool")
 
 
 def _as_real(name: str, value: numbers.Real, place: Place, report: Report) -> Value | None:

@@ -32,8 +32,12 @@ def digest_model(document: Document, constants: Mapping[str, Value]) -> str:
         pieces.append(text)
     else:
         _write(data, pieces)
-    pieces.append(_dump({name: repr(value) for name, value in constants.items()}))
+    pieces.append(_dump({name: _text(value) for name, value in constants.items()}))
     return hashlib.sha256("\n".join(pieces).encode()).hexdigest()
+
+
+def _text(value: Value) -> str:
+    return integer_text(value) if type(value) is int else repr(value)
 
 
 def _dump(data: Any) -> str:

@@ -7,9 +7,17 @@ becomes a real first.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from safetest_gym.jani.operations import (
+    COMPARISONS,
+    INT_OPERATIONS,
+    MAX_BITS,
+    REAL_FUNCTIONS,
+    REAL_OPERATIONS,
+    TO_INT,
+    compare,
+)
 from safetest_gym.jani.tree import (
     Call,
     Expression,
@@ -21,10 +29,7 @@ from safetest_gym.jani.tree import (
     Value,
 )
 
-__all__ = ["REAL_FUNCTIONS", "NoValueError", "apply", "call"]
-
-MAX_BITS = 1 << 19
-"""Longer ints are not computed."""
+__all__ = ["NoValueError", "apply", "call"]
 
 MAX_STEPS = 200_000
 """Longer evaluations of one function call are given up."""
@@ -41,13 +46,10 @@ def apply(symbol: str, kind: Kind, values: Sequence[Value]) -> Value:
         NoValueError: it has none.
     """
     try:
-        if symbol in _COMPARISONS:
-            left, right = values
-            if isinstance(left, float) or isinstance(right, float):
-                left, right = _comparable(left), _comparable(right)
-            return bool(_COMPARISONS[symbol](left, right))
-        if symbol in _TO_INT:
-            return _TO_INT[symbol](values[0])
+        if symbol in COMPARISONS:
+            return compare(symbol, values[0], values[1])
+        if symbol in TO_INT:
+            return TO_INT[symbol](values[0])
         if kind == "int":
             return _apply_int(symbol, values)
         if kind == "real":
@@ -71,124 +73,24 @@ def _apply_int(symbol: str, values: Sequence[Value]) -> int:
     result = int(values[0])
     if symbol == "abs":
         return abs(result)
+    if symbol == "pow" and values[1] < 0:
+        raise NoValueError("a negative exponent of an int; write the base as a real")
     for value in values[1:]:
-        result = _INT_OPERATIONS[symbol](result, int(value))
+        result = INT_OPERATIONS[symbol](result, int(value))
     if result.bit_length() > MAX_BITS:
         raise OverflowError
     return result
 
 
 def _apply_real(symbol: str, values: Sequence[Value]) -> float:
+    result = float(values[0])
     if symbol in REAL_FUNCTIONS:
-        result = REAL_FUNCTIONS[symbol](float(values[0]))
-    elif symbol == "/":
-        result = values[0] / values[1]
-    else:
-        result = float(values[0])
-        for value in values[1:]:
-            result = _REAL_OPERATIONS[symbol](result, float(value))
+        result = REAL_FUNCTIONS[symbol](result)
+    for value in values[1:]:
+        result = REAL_OPERATIONS[symbol](result, float(value))
     if not math.isfinite(result):
         raise OverflowError
     return result
-
-
-def _comparable(value: Value) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def _power(base: int, exponent: int) -> int:
-    if exponent < 0:
-        raise NoValueError("a negative exponent of an int; write the base as a real")
-    if base.bit_length() * exponent > MAX_BITS and abs(base) > 1:
-        raise OverflowError
-    return int(base**exponent)
-
-
-def _product(left: int, right: int) -> int:
-    if left.bit_length() + right.bit_length() > MAX_BITS + 1:
-        raise OverflowError
-    return left * right
-
-
-def _inverse(value: float) -> float:
-    return 1.0 / value
-
-
-def _inverse_hyperbolic(function: Callable[[float], float]) -> Callable[[float], float]:
-    def inverse(value: float) -> float:
-        try:
-            return 1.0 / function(value)
-        except OverflowError:
-            return math.copysign(0.0, value) if function is math.sinh else 0.0
-
-    return inverse
-
-
-def _sign(value: Value) -> int:
-    return (value > 0) - (value < 0)
-
-
-_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
-    "=": operator.eq,
-    "≠": operator.ne,
-    "<": operator.lt,
-    "≤": operator.le,
-}
-_TO_INT: dict[str, Callable[[Value], int]] = {
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trc": math.trunc,
-    "sgn": _sign,
-}
-_INT_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": _product,
-    "%": operator.mod,
-    "pow": _power,
-    "min": min,
-    "max": max,
-}
-_REAL_OPERATIONS: dict[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "pow": math.pow,
-    "log": math.log,
-    "min": min,
-    "max": max,
-}
-REAL_FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "abs": math.fabs,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "cot": lambda x: _inverse(math.tan(x)),
-    "sec": lambda x: _inverse(math.cos(x)),
-    "csc": lambda x: _inverse(math.sin(x)),
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "acot": lambda x: math.pi / 2 - math.atan(x),
-    "asec": lambda x: math.acos(_inverse(x)),
-    "acsc": lambda x: math.asin(_inverse(x)),
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "tanh": math.tanh,
-    "coth": lambda x: _inverse(math.tanh(x)),
-    "sech": _inverse_hyperbolic(math.cosh),
-    "csch": _inverse_hyperbolic(math.sinh),
-    "asinh": math.asinh,
-    "acosh": math.acosh,
-    "atanh": math.atanh,
-    "acoth": lambda x: math.atanh(_inverse(x)),
-    "asech": lambda x: math.acosh(_inverse(x)),
-    "acsch": lambda x: math.asinh(_inverse(x)),
-}
-"""Functions of one real; ``abs`` also has an int form."""
 
 
 def call(function: Function, arguments: Sequence[Value]) -> Value | None:

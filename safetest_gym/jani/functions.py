@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,13 @@ class FunctionEntry:
 
 
 def register_functions(
-    data: Mapping[str, Any], root: Place, report: Report
+    data: Mapping[str, Any], root: Place, report: Report, taken: Container[str] = ()
 ) -> dict[str, FunctionEntry]:
-    """The functions that ``data`` (a model or an automaton) declares, by name."""
+    """The functions that ``data`` (a model or an automaton) declares, by name.
+
+    Args:
+        taken: names of functions declared outside.
+    """
     entries: dict[str, FunctionEntry] = {}
     place = (root, "functions")
     for index, item in enumerate(report.take_list(data.get("functions", []), place, "functions")):
@@ -39,9 +43,11 @@ def register_functions(
         if not isinstance(item, dict) or "name" not in item:
             continue
         name = report.take_name(item["name"], (at, "name"), "a function")
-        if name in entries:
+        if name is None:
+            continue
+        if name in entries or name in taken:
             report.add((at, "name"), f"function {quote(name)} is declared twice", "rename one")
-        elif name is not None:
+        else:
             entries[name] = FunctionEntry(checked, at)
     return entries
 

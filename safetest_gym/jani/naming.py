@@ -13,11 +13,14 @@ LOCATION = "location"
 
 def instance_names(automata: Iterable[str]) -> list[str]:
     """A name for each occurrence of an automaton: ``A``, ``A#2`` and so on."""
-    seen: Counter[str] = Counter()
+    listed = list(automata)
+    seen: set[str] = set()
+    used = set(listed)
     names: list[str] = []
-    for automaton in automata:
-        seen[automaton] += 1
-        names.append(automaton if seen[automaton] == 1 else f"{automaton}#{seen[automaton]}")
+    for automaton in listed:
+        names.append(_free(automaton, used) if automaton in seen else automaton)
+        seen.add(automaton)
+        used.add(names[-1])
     return names
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from safetest_gym.jani.folding import REAL_FUNCTIONS, NoValueError, apply
+from safetest_gym.jani.folding import NoValueError, apply
+from safetest_gym.jani.operations import REAL_FUNCTIONS
 from safetest_gym.jani.tree import FALSE, TRUE, Expression, Kind, Literal, Operation
 
 __all__ = [

@@ -9,7 +9,7 @@ from safetest_gym.jani.reporting import Shape, describe
 from safetest_gym.jani.start_values import read_start_node
 from safetest_gym.jani.tree import Expression, PlanningProperty
 
-__all__ = ["read_objective_node", "read_planning_property"]
+__all__ = ["is_objective", "read_objective", "read_planning_property"]
 
 _PROPERTY = Shape("a PA property", ("op",), ("objective", "reach", "start"))
 _OBJECTIVE = Shape(
@@ -36,14 +36,16 @@ def read_planning_property(name: str, node: Node, reader: StateReader) -> Planni
     return PlanningProperty(name, parts.pop("goal", None), failure, start, **parts)
 
 
-def read_objective_node(name: str, node: Node, reader: StateReader) -> PlanningProperty:
+def is_objective(node: Node) -> bool:
+    """Does it say more than a condition: is it an objective, or a ``PA`` property?"""
+    return isinstance(node.data, dict) and node.data.get("op") in ("objective", "PA")
+
+
+def read_objective(name: str, node: Node, reader: StateReader) -> PlanningProperty:
     """An objective on its own; a ``PA`` property is fine too."""
-    found = reader.follow(node)
-    if found is None:
-        return PlanningProperty(name, None, None, None)
-    if isinstance(found.data, dict) and found.data.get("op") == "PA":
-        return read_planning_property(name, found, reader)
-    parts = _read_objective(found, reader)
+    if node.data["op"] == "PA":
+        return read_planning_property(name, node, reader)
+    parts = _read_objective(node, reader)
     return PlanningProperty(name, parts.pop("goal", None), None, None, **parts)
 
 

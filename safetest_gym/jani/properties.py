@@ -12,7 +12,8 @@ from safetest_gym.errors import JaniError, JaniErrorGroup
 from safetest_gym.jani.conditions import Node, StateReader
 from safetest_gym.jani.depth import deep_recursion
 from safetest_gym.jani.document import Document, Source, load_document
-from safetest_gym.jani.planning import read_objective_node, read_planning_property
+from safetest_gym.jani.operators import BROKEN
+from safetest_gym.jani.planning import is_objective, read_objective, read_planning_property
 from safetest_gym.jani.reporting import Place, Report, Shape, describe, quote
 from safetest_gym.jani.start_values import read_start_node
 from safetest_gym.jani.targets import find_target
@@ -32,7 +33,7 @@ __all__ = [
     "PropertyItem",
     "list_properties",
     "read_condition",
-    "read_objective",
+    "read_goal",
     "read_own_properties",
     "read_properties",
     "read_start",
@@ -142,7 +143,7 @@ def _read_property(item: PropertyItem, node: Node, model: Model, strict: Report 
         if planning and strict is not None:
             strict.include(error)
         first = error.errors[0] if isinstance(error, JaniErrorGroup) else error
-        return UnsupportedProperty(item.name, str(first))
+        return UnsupportedProperty(item.name, str(first), is_planning=planning)
     assert found is not None, "a file that cannot be followed is an error"
     return found
 
@@ -187,16 +188,25 @@ def read_start(source: Source, model: Model) -> Start:
     return found
 
 
-def read_objective(source: Source, model: Model) -> PlanningProperty:
-    """Read an ``objective``; the result has neither failure condition nor start states.
+def read_goal(source: Source, model: Model) -> PlanningProperty | Expression:
+    """Read what to reach: an ``objective``, or a condition as `read_condition` takes it.
+
+    What is read of an objective has neither failure condition nor start states.
 
     Raises:
         JaniError: it is wrong.
     """
-    name = "objective"
-    if isinstance(source, str | os.PathLike):
-        name = Path(source).name
-    return _read_part(source, model, lambda node, reader: read_objective_node(name, node, reader))
+    if isinstance(source, str) and not _is_file(source):
+        return parse_expression(source, model, "bool")
+    name = Path(source).name if isinstance(source, str | os.PathLike) else "objective"
+
+    def read(node: Node, reader: StateReader) -> PlanningProperty | Expression:
+        found = reader.follow(node)
+        if found is not None and is_objective(found):
+            return read_objective(name, found, reader)
+        return BROKEN if found is None else reader.condition(found)
+
+    return _read_part(source, model, read)
 
 
 def _is_file(source: str) -> bool:

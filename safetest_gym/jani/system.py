@@ -82,15 +82,14 @@ def input_edges(
     element: Element, locations: int, edges: Sequence[Edge], report: Report
 ) -> tuple[Edge, ...]:
     """The self-loops that make an automaton accept its input-enabled actions everywhere."""
+    guards: dict[tuple[str | None, int], list[Expression]] = {}
+    for edge in edges:
+        guards.setdefault((edge.action, edge.location), []).append(edge.guard)
+    path = report.path((element.place, "input-enable"))
     found: list[Edge] = []
     for action in element.input_enable:
         for location in range(locations):
-            guards: list[Expression] = []
-            for edge in edges:
-                if edge.action == action and edge.location == location:
-                    guards.append(edge.guard)
-            guard = build("¬", (build("∨", guards),))
-            path = report.path((element.place, "input-enable"))
+            guard = build("¬", (build("∨", guards.get((action, location), ())),))
             if getattr(guard, "value", None) is not False:
                 stay = Destination(location, None, (), path)
                 found.append(Edge(action, location, guard, (stay,), path))
@@ -113,7 +112,8 @@ def read_vectors(
     place = (system.place, "syncs")
     vectors: list[Vector] = []
     items = report.take_list(system.data["syncs"], place, "synchronisations")
-    count = len(system.data["elements"])
+    elements = system.data["elements"]
+    count = len(elements) if isinstance(elements, list) else None
     for index, item in enumerate(items):
         vector = _read_vector(item, (place, index), count, actions, report)
         if vector is not None:
@@ -122,14 +122,15 @@ def read_vectors(
 
 
 def _read_vector(
-    data: Any, place: Place, count: int, actions: Mapping[str, object], report: Report
+    data: Any, place: Place, count: int | None, actions: Mapping[str, object], report: Report
 ) -> Vector | None:
+    """A vector with ``count`` entries; None if it is not known how many there must be."""
     checked = report.take_object(data, place, _SYNC)
     if checked is None:
         return None
     at = (place, "synchronise")
     parts = report.take_list(checked["synchronise"], at, "actions")
-    if len(parts) != count and isinstance(checked["synchronise"], list):
+    if count not in (None, len(parts)) and isinstance(checked["synchronise"], list):
         message = f"expected an entry for each of {count} elements, found {len(parts)}"
         report.add(at, message, "an action or null for each")
     elif parts and all(part is None for part in parts):

@@ -310,10 +310,15 @@ class FilterProperty(_Shallow):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnsupportedProperty:
-    """A property that was recognised as such but not understood, and why."""
+    """A property that was recognised as such but not understood, and why.
+
+    Attributes:
+        is_planning: a ``PA`` property with errors, which somebody surely wants to be used.
+    """
 
     name: str
     reason: str
+    is_planning: bool = False
 
 
 Property = PlanningProperty | FilterProperty | UnsupportedProperty

@@ -26,6 +26,11 @@ _PART = 64
 _GOAL, _FAILING = ENDS.index("goal"), ENDS.index("failing")
 
 
+def _require_int(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ConfigError(f"{name} must be an integer, at least {least}, got {value!r}")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluationConfig:
     """Budgets, seed and threads of an evaluation.
@@ -43,10 +48,9 @@ class EvaluationConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("step_limit", 1), ("max_states", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.threads is not None and self.threads < 1:
-            raise ConfigError(f"threads must be at least 1 or None, got {self.threads}")
+            _require_int(name, getattr(self, name), least)
+        if self.threads is not None:
+            _require_int("threads", self.threads, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,8 +184,7 @@ def evaluate(
     from safetest_gym.policies.reachable import Reachable
 
     options = config or EvaluationConfig()
-    if runs_per_start < 1:
-        raise ConfigError(f"runs_per_start must be at least 1, got {runs_per_start}")
+    _require_int("runs_per_start", runs_per_start, 1)
     bound = policy.bind(task)
     states = start_states(task, starts, options.seed)
     packed = task.engine.pack(states)
@@ -201,7 +204,7 @@ def evaluate(
         entered = np.array(graph.numbers, dtype=np.int64)
         unsafe[: len(entered)] |= graph.can_reach(_FAILING)[entered]
         arrives[: len(entered)] |= graph.can_reach(_GOAL)[entered]
-    whole = isinstance(starts, int) and task.initial.count() == len(states)
+    whole = isinstance(starts, int | np.integer) and task.initial.count() == len(states)
     return Evaluation(
         states, runs.counts, runs.steps, unsafe, arrives, exact, graph.num_states, whole
     )
@@ -236,14 +239,14 @@ def _sample(work: _SampleWork, executor: Executor | None) -> Runs:
 
 def start_states(task: Task, starts: int | NDArray[Any], seed: int) -> NDArray[Any]:
     """The start states meant: those given, all of the task's, or a sample."""
-    if not isinstance(starts, int):
+    if np.ndim(starts):
         given = np.asarray(starts)
         if given.ndim != 2 or not len(given):
             raise StartError(f"start states must have shape (n, variables), got {given.shape}")
         return given
-    if starts < 1:
-        raise ConfigError(f"starts must be at least 1, got {starts}")
+    _require_int("starts", starts, 1)
+    number = int(starts)
     count = task.initial.count()
-    if count is not None and count <= starts:
-        return task.initial.enumerate(starts)
-    return task.initial.sample(starts, np.random.default_rng(seed))
+    if count is not None and 0 < count <= number:
+        return task.initial.enumerate(number)
+    return task.initial.sample(number, np.random.default_rng(seed))

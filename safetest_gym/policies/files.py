@@ -24,6 +24,7 @@ from safetest_gym.policies.sidecar import Sidecar, read_sidecar, write_sidecar
 from safetest_gym.policies.table import TablePolicy
 from safetest_gym.policies.trees import TreeEnsemblePolicy
 from safetest_gym.policies.xgboost_file import read_xgboost, write_xgboost
+from safetest_gym.replacing import replace_file
 
 __all__ = ["load_policy", "read_vec_normalize", "save_policy"]
 
@@ -54,6 +55,8 @@ def load_policy(
             the message lists the difference.
     """
     source = Path(path)
+    if source.is_dir():
+        raise PolicyError(f"{source} is a folder; give a policy file, such as {source}/model.zip")
     if not source.is_file():
         raise PolicyError(f"there is no policy file {source}")
     if source.suffix not in _NETWORKS and (activation is not None or scalings is not None):
@@ -170,22 +173,24 @@ def _read_torch(
 
 
 def _write_table(policy: TablePolicy, target: Path) -> None:
-    with target.open("wb") as file:
-        np.savez(
-            file,
+    replace_file(
+        target,
+        lambda fresh: np.savez(
+            fresh,
             rows=policy.rows,
             chosen=policy.chosen,
             variables=np.array(policy.interface.variables),
             actions=np.array(policy.interface.actions),
-        )
+        ),
+    )
 
 
 def _read_table(source: Path, interface: Interface | None) -> TablePolicy:
     try:
-        with np.load(source, allow_pickle=False) as data:
+        with source.open("rb") as file, np.load(file, allow_pickle=False) as data:
             stored = Interface(tuple(data["variables"].tolist()), tuple(data["actions"].tolist()))
             return TablePolicy(data["rows"], data["chosen"], interface or stored)
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        if isinstance(error, PolicyError):
-            raise
+    except PolicyError:
+        raise
+    except (EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise PolicyError(f"{source} is no table policy: {error}") from error

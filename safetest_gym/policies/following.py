@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels import following as k
 from safetest_gym.errors import EngineError
-from safetest_gym.policies.policy import Policy, no_action_error
+from safetest_gym.policies.policy import Policy, ask_policy, no_action_error
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task
@@ -111,4 +111,4 @@ class Follower:
 
     def ask(self, vectors: NDArray[Any], masks: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The policy's actions, through its Python face."""
-        return self._asked.actions(vectors.astype(self.task.dtype, copy=False), masks)
+        return ask_policy(self._asked, vectors.astype(self.task.dtype, copy=False), masks)

@@ -121,7 +121,7 @@ def compare(
     packed = task.engine.pack(states)
     own = [visits_of_runs(one, task, packed, plan) for one in bound]
     # All starts stay an int, so that the evaluations know that they are no sample.
-    chosen = starts if isinstance(starts, int) else states
+    chosen = states if np.ndim(starts) else starts
     evaluations = [evaluate(one, task, chosen, runs_per_start, config=options) for one in bound]
     return ImitationReport(
         agreement=_agreement(own[0], bound[1]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -10,6 +11,8 @@ from typing import Protocol
 from safetest_gym.errors import PolicyError
 
 __all__ = ["Interface", "TaskNames"]
+
+_MOST_TOLD = 3
 
 
 class _Named(Protocol):
@@ -56,7 +59,7 @@ class Interface:
         for kind, names in (("variable", self.variables), ("action", self.actions)):
             if not names:
                 raise PolicyError(f"a policy needs at least one {kind}")
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = sorted(name for name, count in Counter(names).items() if count > 1)
             if twice:
                 raise PolicyError(f"{kind} named twice: {', '.join(twice)}")
         if not self.num_columns:
@@ -101,19 +104,26 @@ class Interface:
         columns = {variable.name: i for i, variable in enumerate(task.variables)}
         numbers = {name: i for i, name in enumerate(task.actions)}
         found = [columns.get(v, columns.get(v.rpartition(".")[2])) for v in self.variables]
-        faults = [
+        variables = [
             _unknown("variable", name, columns)
             for name, column in zip(self.variables, found, strict=True)
             if column is None
         ]
-        faults += [
+        actions = [
             _unknown("action", name, numbers) for name in self.actions if name not in numbers
         ]
-        faults += [
+        known = set(self.actions)
+        missing = [
             f"the task's action {name!r} is unknown to the policy"
             for name in task.actions
-            if name not in self.actions
+            if name not in known
         ]
+        doubled = [
+            f"several variables of the policy could be the task's {task.variables[column].name!r}"
+            for column, count in Counter(found).items()
+            if column is not None and count > 1
+        ]
+        faults = [text for part in (variables, actions, missing, doubled) for text in _first(part)]
         if faults:
             raise PolicyError("the policy was not made for this task: " + "; ".join(faults))
         return replace(
@@ -122,6 +132,12 @@ class Interface:
             numbers=tuple(numbers[name] for name in self.actions),
             num_columns=len(columns),
         )
+
+
+def _first(faults: list[str]) -> list[str]:
+    """Of many alike, the first few and how many there are."""
+    more = len(faults) - _MOST_TOLD
+    return faults if more <= 1 else [*faults[:_MOST_TOLD], f"and {more} more like it"]
 
 
 def _unknown(kind: str, name: str, known: dict[str, int]) -> str:

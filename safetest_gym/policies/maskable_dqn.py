@@ -6,7 +6,7 @@ MaskablePPO. Importing this module loads torch and Stable-Baselines3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,8 +82,8 @@ class MaskableDQN(DQN):
     Random actions (also before ``learning_starts``) are drawn among the allowed ones,
     targets take the maximum over the actions allowed in the next state, and `predict`
     takes ``action_masks`` like MaskablePPO's. The mask of a state where an episode was
-    truncated is ``info["action_mask"]``, or what its task says of ``info["state"]``; from
-    environments that give neither, all actions count as allowed there.
+    truncated is ``info["action_mask"]``; from environments that give none, all actions count
+    as allowed there.
 
     Args of its own:
         double_q: choose the next action with the online network and rate it with the
@@ -182,18 +182,9 @@ class MaskableDQN(DQN):
         masks = self._current_masks(len(dones)).copy()
         for i in np.flatnonzero(dones):
             # The environment has been reset already: its mask belongs to the next episode.
-            masks[i] = self._final_mask(infos[i], masks.shape[1])
+            masks[i] = infos[i].get("action_mask", True)
         replay_buffer.add_masks(masks)
         super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
-
-    def _final_mask(self, info: Mapping[str, Any], actions: int) -> Masks:
-        """What is allowed in the state where an episode ended; matters if truncated only."""
-        mask = info.get("action_mask")
-        if mask is None and info.get("TimeLimit.truncated") and "state" in info:
-            assert isinstance(self.env, VecEnv)
-            if self.env.has_attr("task"):
-                mask = self.env.get_attr("task", [0])[0].applicable(info["state"])
-        return np.ones(actions, np.bool_) if mask is None else np.asarray(mask, np.bool_)
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Like `DQN.train`, with targets over the actions allowed in the next states."""

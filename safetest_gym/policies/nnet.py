@@ -19,6 +19,7 @@ from safetest_gym.errors import PolicyError
 from safetest_gym.policies.interface import Interface
 from safetest_gym.policies.mlp import Layer, MlpPolicy
 from safetest_gym.policies.scaling import Scaling
+from safetest_gym.replacing import replace_file
 
 __all__ = ["Network", "read_jani2nnet", "read_nnet", "write_jani2nnet", "write_nnet"]
 
@@ -47,7 +48,7 @@ def read_nnet(path: Path) -> Network:
             layers[-1] = _unfolded(layers[-1], means[inputs], ranges[inputs])
     except StopIteration:
         raise PolicyError(f"{path} ends early") from None
-    except (IndexError, ValueError) as error:
+    except (IndexError, OverflowError, ValueError) as error:
         raise PolicyError(f"{path} is no NNet file: {error}") from error
     return tuple(layers), _scalings(path, (low, high, means, ranges), _own_note(path), inputs)
 
@@ -76,7 +77,8 @@ def write_nnet(policy: MlpPolicy, path: Path) -> None:
         note = [scaling.as_json() for scaling in policy.scalings]
         lines.append(_NOTE + json.dumps(note, separators=(",", ":")))
     lines += [",".join(map(str, row)) + "," for row in rows]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = "\n".join(lines) + "\n"
+    replace_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
 
 
 def read_jani2nnet(path: Path) -> tuple[Interface, str]:
@@ -107,7 +109,8 @@ def write_jani2nnet(policy: MlpPolicy, path: Path, network: str) -> None:
         "input": inputs,
         "output": list(policy.interface.actions),
     }
-    path.write_text(json.dumps(data, separators=(",", ":"), ensure_ascii=False), encoding="utf-8")
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    replace_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
 
 
 def _number_lines(path: Path) -> Iterator[list[float]]:

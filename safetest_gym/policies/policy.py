@@ -5,7 +5,7 @@ The action is the applicable one with the highest score, ties to the lowest numb
 
 from __future__ import annotations
 
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,14 @@ from safetest_gym.errors import ActionError, StateError
 from safetest_gym.policies.interface import Interface, TaskNames
 from safetest_gym.policies.native import NativePolicy
 
-__all__ = ["Policy", "ScoredPolicy", "best_actions", "check_batch", "no_action_error"]
+__all__ = [
+    "Policy",
+    "ScoredPolicy",
+    "ask_policy",
+    "best_actions",
+    "check_batch",
+    "no_action_error",
+]
 
 
 @runtime_checkable
@@ -64,6 +71,32 @@ def check_batch(
     wanted = (len(states), interface.num_actions)
     if applicable is not None and applicable.shape != wanted:
         raise ActionError(f"applicable must have shape {wanted}, got {applicable.shape}")
+
+
+def ask_policy(
+    policy: Policy, states: NDArray[Any], applicable: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """The policy's actions, checked: anybody may write a policy.
+
+    Raises:
+        ActionError: the answer is not one applicable action per state.
+    """
+    actions = np.asarray(policy.actions(states, applicable))
+    kind = type(policy).__name__
+    if actions.shape != (len(states),) or actions.dtype.kind not in "iu":
+        raise ActionError(
+            f"{kind}.actions must give {len(states)} whole numbers for {len(states)} states, it "
+            f"gave an array of shape {actions.shape} and type {actions.dtype}"
+        )
+    inside = np.clip(actions, 0, applicable.shape[1] - 1)
+    right = applicable[np.arange(len(actions)), inside] & (inside == actions)
+    if not right.all():
+        row = int(right.argmin())
+        raise ActionError(
+            f"{kind} chose action {actions[row]} in the state {states[row].tolist()}, where "
+            f"{', '.join(map(str, np.flatnonzero(applicable[row])))} are applicable"
+        )
+    return actions.astype(np.int64, copy=False)
 
 
 def best_actions(scores: NDArray[np.floating], applicable: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from typing import Any
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies.mlp import Activation, Layer
 from safetest_gym.policies.sb3 import mean_of_quantiles
-from safetest_gym.policies.torch_file import layers_of_state_dict
+from safetest_gym.policies.torch_file import layers_of_state_dict, load_torch
 
 __all__ = ["read_sb3_layers"]
 
@@ -59,16 +59,22 @@ def read_sb3_layers(path: Path) -> tuple[Layer, ...]:
     Raises:
         PolicyError: no SB3 zip, or one that needs more than a plain network.
     """
-    import torch
-
     try:
         with zipfile.ZipFile(path) as archive:
             data = json.loads(archive.read("data"))
             weights = io.BytesIO(archive.read("policy.pth"))
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise PolicyError(f"{path} is no Stable-Baselines3 zip: {error}") from error
+    try:
+        return _read_layers(path, data, load_torch(path, weights))
+    except PolicyError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise PolicyError(f"{path} is no Stable-Baselines3 zip we know: {error!r}") from error
+
+
+def _read_layers(path: Path, data: Any, tensors: Any) -> tuple[Layer, ...]:
     module = _checked_module(path, data)
-    tensors = torch.load(weights, map_location="cpu", weights_only=True)
     activation = _activation(path, module, data.get("policy_kwargs") or {})
     encoder, tensors = _split_encoder(tensors)
     if module in _ACTOR_CRITIC:

@@ -11,6 +11,7 @@ from safetest_gym.errors import PolicyError
 from safetest_gym.policies.interface import Interface
 from safetest_gym.policies.mlp import Activation
 from safetest_gym.policies.scaling import Scaling
+from safetest_gym.replacing import replace_file
 
 __all__ = ["Sidecar", "read_sidecar", "sidecar_path", "write_sidecar"]
 
@@ -41,7 +42,7 @@ def write_sidecar(path: Path, sidecar: Sidecar) -> None:
         "scalings": [scaling.as_json() for scaling in sidecar.scalings],
     }
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-    sidecar_path(path).write_text(text + "\n", encoding="utf-8")
+    replace_file(sidecar_path(path), lambda fresh: fresh.write_text(text + "\n", encoding="utf-8"))
 
 
 def read_sidecar(path: Path) -> Sidecar | None:

@@ -41,9 +41,10 @@ class TablePolicy(KernelPolicy):
             )
         if rows.dtype.kind not in "biuf" or not np.isfinite(rows).all():
             raise PolicyError("rows must be finite numbers")
-        rows = rows.astype(np.float64 if rows.dtype.kind == "f" else np.int64)
-        if rows.dtype == np.int64 and rows.size and np.abs(rows).max() > _LARGEST_EXACT:
+        exact = (rows <= _LARGEST_EXACT) & (rows >= -_LARGEST_EXACT)
+        if rows.dtype.kind != "f" and not exact.all():
             raise PolicyError("rows hold integers beyond 2**53, which no float64 can tell apart")
+        rows = rows.astype(np.float64 if rows.dtype.kind == "f" else np.int64)
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.interface.num_actions:
             raise PolicyError(f"chosen must be output indices below {self.interface.num_actions}")
         for name, value in (("rows", rows), ("chosen", chosen)):

@@ -7,13 +7,14 @@ import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies.mlp import Activation, Layer, MlpPolicy
+from safetest_gym.replacing import replace_file
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "layers_of_modules",
     "layers_of_state_dict",
+    "load_torch",
     "read_torch",
     "state_dict_of",
     "write_torch",
@@ -62,8 +64,8 @@ def layers_of_state_dict(
     """
     numbered: dict[int, dict[str, NDArray[np.float32]]] = {}
     for key, tensor in tensors.items():
-        match = re.fullmatch(r"(?:.*\.)?(\d+)\.(weight|bias)", key)
-        if not match:
+        match = re.fullmatch(r"(?:.*\.)?(\d+)\.(weight|bias)", str(key))
+        if not match or not hasattr(tensor, "detach"):
             raise PolicyError(f"state dict entry {key!r} is no part of a plain network")
         numbered.setdefault(int(match[1]), {})[match[2]] = _array(tensor)
     parts = [numbered[n] for n in sorted(numbered)]
@@ -85,13 +87,7 @@ def read_torch(
     """Read a ``.pt`` file; a whole pickled module only if ``allow_pickle``."""
     import torch
 
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=not allow_pickle)
-    except pickle.UnpicklingError as error:
-        raise PolicyError(
-            f"{path} holds more than tensors, and loading that could run foreign code; save "
-            "module.state_dict() instead, or pass allow_pickle=True if you trust the file"
-        ) from error
+    content = load_torch(path, path, allow_pickle=allow_pickle)
     if isinstance(content, torch.nn.Module):
         return layers_of_modules([content])
     if not isinstance(content, Mapping):
@@ -101,6 +97,21 @@ def read_torch(
             f"{path}: a state dict does not say what lies between its layers; pass activation="
         )
     return layers_of_state_dict(content, activations)
+
+
+def load_torch(path: Path, file: Path | IO[bytes], *, allow_pickle: bool = False) -> Any:
+    """What ``torch.load`` finds in ``file``; errors speak of ``path``."""
+    import torch
+
+    try:
+        return torch.load(file, map_location="cpu", weights_only=not allow_pickle)
+    except pickle.UnpicklingError as error:
+        raise PolicyError(
+            f"{path} holds more than tensors, and loading that could run foreign code; save "
+            "module.state_dict() instead, or pass allow_pickle=True if you trust the file"
+        ) from error
+    except (EOFError, RuntimeError) as error:
+        raise PolicyError(f"{path} is no file of torch, or a damaged one: {error}") from error
 
 
 def state_dict_of(policy: MlpPolicy) -> dict[str, torch.Tensor]:
@@ -121,7 +132,7 @@ def write_torch(policy: MlpPolicy, path: Path) -> None:
     # Through a buffer: given a path, torch would write the file's name into the content.
     buffer = io.BytesIO()
     torch.save(state_dict_of(policy), buffer)
-    path.write_bytes(buffer.getvalue())
+    replace_file(path, lambda fresh: fresh.write_bytes(buffer.getvalue()))
 
 
 def _flattened(modules: Iterable[torch.nn.Module]) -> Iterable[Any]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies.interface import Interface
 from safetest_gym.policies.trees import VECTOR, Tree, TreeEnsemblePolicy
+from safetest_gym.replacing import replace_file
 
 __all__ = [
     "ensemble_document",
@@ -44,7 +45,7 @@ def read_xgboost(path: Path, interface: Interface | None, default: Interface | N
         booster = xgboost.Booster()
         try:
             booster.load_model(path)
-        except xgboost.core.XGBoostError as error:
+        except (xgboost.core.XGBoostError, UnicodeDecodeError) as error:
             raise PolicyError(f"{path}: XGBoost cannot read it: {error}") from error
         document = _document_of(booster)
     return policy_from_document(document, interface, default)
@@ -54,9 +55,10 @@ def write_xgboost(policy: TreeEnsemblePolicy, path: Path) -> None:
     """Write a model file that XGBoost 3 loads; ``.json`` or ``.ubj`` by the suffix."""
     if path.suffix == ".json":
         document = json.dumps(ensemble_document(policy), separators=(",", ":"), sort_keys=True)
-        path.write_text(document, encoding="utf-8")
+        content = document.encode()
     else:
-        path.write_bytes(bytes(to_booster(policy).save_raw("ubj")))
+        content = bytes(to_booster(policy).save_raw("ubj"))
+    replace_file(path, lambda fresh: fresh.write_bytes(content))
 
 
 def to_booster(policy: TreeEnsemblePolicy) -> Any:
@@ -103,7 +105,9 @@ def policy_from_document(
             for data, output in zip(model["trees"], model["tree_info"], strict=True)
         )
         return TreeEnsemblePolicy(trees, np.broadcast_to(base, outputs), named)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except PolicyError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise PolicyError(f"not an XGBoost model document: {error!r}") from error
 
 

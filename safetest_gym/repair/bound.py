@@ -75,6 +75,7 @@ def disjunctive_cuts(problem: RepairProblem) -> Any:
     needs = problem.margin[:, None] - features.base + features.base[rows, worst][:, None]
     needs = np.where(problem.good, needs, np.inf)
     open_ = problem.bad.any(axis=1) & problem.good.any(axis=1) & (needs.min(axis=1) > 0)
+    needs[~open_] = np.inf  # no cut of theirs is kept
     least = needs.min(axis=1)
     most = np.where(problem.good, needs, -np.inf).max(axis=1)
     several = problem.good.sum(axis=1) > 1

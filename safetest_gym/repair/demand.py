@@ -48,7 +48,10 @@ def demands(policy: Policy, faults: FaultSet, keep: KeepSet | None, variant: Var
     States to keep that the policy cannot tell from a fault's state are left out.
     """
     names = policy.interface
-    _check(names, faults)
+    if keep is None:
+        keep = KeepSet(states=faults.states[:0], applicable=faults.applicable[:0])
+    _check(names, "the faults", faults)
+    _check(names, "what to keep", keep)
     order, numbers = np.array(names.order), np.array(names.numbers)
     own = FaultSet(
         states=faults.states,
@@ -59,8 +62,6 @@ def demands(policy: Policy, faults: FaultSet, keep: KeepSet | None, variant: Var
     points = _points(names, faults.states)
     impossible = _unfixable(points, own, variant)
     rows = np.flatnonzero(~impossible)
-    if keep is None:
-        keep = KeepSet(states=faults.states[:0], applicable=faults.applicable[:0])
     seen = {point.tobytes() for point in points}
     others = _points(names, keep.states)
     free = np.array([point.tobytes() not in seen for point in others], dtype=np.bool_)
@@ -76,12 +77,19 @@ def demands(policy: Policy, faults: FaultSet, keep: KeepSet | None, variant: Var
     )
 
 
-def _check(names: Interface, faults: FaultSet) -> None:
-    if faults.applicable.shape[1] != names.num_actions:
+def _check(names: Interface, what: str, given: FaultSet | KeepSet) -> None:
+    if given.applicable.shape[1] != names.num_actions:
         raise ConfigError(
-            f"the faults' masks have {faults.applicable.shape[1]} actions, the policy "
+            f"the masks of {what} have {given.applicable.shape[1]} actions, the policy "
             f"{names.num_actions}: {', '.join(names.actions)}"
         )
+    if given.states.shape[1] <= max(names.columns, default=-1):
+        raise ConfigError(
+            f"the states of {what} have {given.states.shape[1]} variables, the policy reads "
+            f"number {max(names.columns)} too: were they made with another task?"
+        )
+    if not np.isfinite(given.states).all():
+        raise ConfigError(f"the states of {what} have values that are no finite numbers")
 
 
 def _points(names: Interface, states: NDArray[Any]) -> NDArray[np.float32]:

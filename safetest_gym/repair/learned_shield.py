@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.deciders.base import require_decider_of
 from safetest_gym.errors import ConfigError
-from safetest_gym.repair.shields import RememberingShield
+from safetest_gym.repair.shields import RememberingShield, ShieldError
 
 if TYPE_CHECKING:
     from safetest_gym.deciders.base import Decider
@@ -42,10 +43,15 @@ class LearnConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.recall <= 1 or not 0 < self.held_out < 0.5 or self.trees < 1:
+        if not 0 < self.recall <= 1 or not 0 < self.held_out < 0.5:
             raise ConfigError(
-                "recall must be in (0, 1], held_out in (0, 0.5) and trees at least 1, got "
-                f"{self.recall}, {self.held_out} and {self.trees}"
+                f"recall must be in (0, 1] and held_out in (0, 0.5), got {self.recall} and "
+                f"{self.held_out}"
+            )
+        if self.trees < 1 or (self.depth is not None and self.depth < 1) or self.seed < 0:
+            raise ConfigError(
+                "trees and depth must be at least 1 and seed not negative, got "
+                f"{self.trees}, {self.depth} and {self.seed}"
             )
 
 
@@ -146,6 +152,8 @@ class LearnedShield(RememberingShield):
             decider: labels every action; its cache is used. By default a new one.
         """
         options = config or LearnConfig()
+        if decider is not None:
+            require_decider_of(task, decider)
         labelled, unsafe, known = _labels(task, states, decider)
         parts = _split(len(labelled), options)
         forest = _grow(labelled[parts[0]], (unsafe[parts[0]], known[parts[0]]), options)
@@ -177,6 +185,8 @@ class LearnedShield(RememberingShield):
     ) -> Self:
         names = ("feature", "threshold", "children", "value", "roots")
         forest = _Forest(*(arrays[name] for name in names))
+        if len(forest.roots) != task.num_actions or arrays["limits"].shape != (task.num_actions,):
+            raise ShieldError(f"{task.name} has {task.num_actions} actions, the shield others")
         return cls(task, forest, arrays["limits"], ShieldReport(**options["quality"]))
 
 

@@ -129,7 +129,9 @@ def _branches(
     """Below ``node``, a binary search among the runs of equal values of one variable."""
     points, starts, whole = runs
     values = points[starts[:-1], feature]
-    ends = values + np.float32(1) if whole else np.nextafter(values, np.float32(np.inf))
+    ends = np.nextafter(values, np.float32(np.inf))
+    if whole:
+        ends = np.maximum(ends, values + np.float32(1))  # beyond 2**24 that is the same number
     # A search over cuts: at each value, and behind it where the next one is not adjacent.
     cuts: list[np.float32] = []
     owner: list[int] = [-1]

@@ -14,6 +14,7 @@ from safetest_gym.policies.interface import Interface, TaskNames
 from safetest_gym.policies.sb3 import SB3Policy, policy_from_sb3
 from safetest_gym.policies.scaling import Scaling, scaled_features
 from safetest_gym.repair.shields import Shield, require_same_task
+from safetest_gym.task import Task
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -145,7 +146,9 @@ class GuardedPolicy:
         return self._policy.actions(states, masks)
 
     def bind(self, task: TaskNames) -> GuardedPolicy:
-        """Itself: a shield belongs to one task."""
+        """Itself: a shield belongs to one task, and another one is refused."""
+        if isinstance(task, Task):
+            require_same_task(self.shield, task)
         return self
 
     def native(self) -> None:

@@ -38,6 +38,13 @@ Data = dict[str, Any]
 REMEMBERED = 500_000
 """States whose masks are kept; then the memory starts anew."""
 
+KNOWN = 5_000_000
+"""States that a shield's decider without a budget of states holds; then it starts anew."""
+
+_PART = 64
+"""States judged between two looks at what a decider holds; forgetting it for fewer would not
+pay."""
+
 
 class ShieldError(SafetestError, ValueError):
     """A shield that belongs to another task, or a file that holds none."""
@@ -80,6 +87,10 @@ class Shield(ABC):
         """Actions of states (n, V) that are applicable and permitted; all where that is none."""
         applicable = self.task.applicable_many(states)
         return _narrowed(applicable, self.mask_many(states))
+
+
+def _single(shield: Shield) -> tuple[Shield, ...]:
+    return shield.parts if isinstance(shield, CombinedShield) else (shield,)
 
 
 def require_same_task(shield: Shield, task: Task) -> None:
@@ -139,6 +150,8 @@ class FaultShield(Shield):
 
     def add_pairs(self, states: State, actions: NDArray[np.integer[Any]]) -> int:
         """Forbid action i in state i, given as (n, V) and (n,); how many are new."""
+        if not np.isin(actions, np.arange(self.task.num_actions)).all():
+            raise ShieldError(f"{self.task.name} has the actions 0 to {self.task.num_actions - 1}")
         before = self._faults
         applicable = self.task.applicable_many(states)
         for state, action, possible in zip(states, actions.tolist(), applicable, strict=True):
@@ -259,6 +272,9 @@ class DeciderShield(RememberingShield):
     whose safety is unknown (a budget ended) are permitted, and where there are none
     either, all; both are counted.
 
+    A long training comes through ever more states. Before they fill the budget, the decider
+    forgets what it knows, and masks stay remembered.
+
     Args:
         decider: its name, see `make_decider`.
         budget: as an object or as plain data, ``{"states": 1_000_000}``.
@@ -276,10 +292,11 @@ class DeciderShield(RememberingShield):
         super().__init__(task)
         self.budget = Budget(**budget) if isinstance(budget, Mapping) else budget or Budget()
         self.decider = make_decider(decider, task, budget=self.budget)
-        self.unknown = 0
+        self.unknown = self._since = 0
 
     def _judge(self, states: State, applicable: Mask) -> Mask:
-        verdicts = self.decider.action_verdicts(states)
+        parts = [states[first : first + _PART] for first in range(0, len(states), _PART)]
+        verdicts = np.concatenate([self._verdicts(part) for part in parts])
         safe: Mask = verdicts == Verdict.SAFE
         helpless = ~safe.any(axis=1)
         doubtful = verdicts == Verdict.UNKNOWN
@@ -287,6 +304,18 @@ class DeciderShield(RememberingShield):
         self.unknown += int(doubtful.any(axis=1).sum())
         assert (applicable == (verdicts != NOT_APPLICABLE)).all()
         return safe
+
+    def _verdicts(self, states: State) -> NDArray[np.uint8]:
+        held, budget = self.decider.statistics, self.budget
+        most = KNOWN if budget.states is None else budget.states // 2
+        full = held.states > most or (
+            budget.megabytes is not None and held.megabytes > budget.megabytes / 2
+        )
+        if full and self._since >= _PART:
+            self.decider.clear()
+            self._since = 0
+        self._since += len(states)
+        return self.decider.action_verdicts(states)
 
     def report(self) -> dict[str, int]:
         """As before, and states where a budget left a question open."""
@@ -313,7 +342,8 @@ class DeciderShield(RememberingShield):
 class CombinedShield(Shield):
     """Permits what all its parts permit; the most trusted part first.
 
-    Where a part would leave nothing of what those before it permit, it is not heard.
+    Where a part would leave nothing of what those before it permit, it is not heard. The
+    parts of a combination among them are parts like the others.
     """
 
     kind: ClassVar[str] = "combined"
@@ -324,7 +354,7 @@ class CombinedShield(Shield):
         super().__init__(parts[0].task)
         for part in parts[1:]:
             require_same_task(part, self.task)
-        self.parts = parts
+        self.parts = tuple(one for part in parts for one in _single(part))
 
     def mask(self, state: State) -> Mask:
         one: Mask = self.mask_many(np.asarray(state).reshape(1, -1))[0]

@@ -23,6 +23,7 @@ __all__ = ["load_shield", "save_shield"]
 FORMAT = "safetest-gym shield"
 VERSION = 1
 
+_HEADER = {"task", "digest", "actions", "variables", "parts"}
 _KINDS = {
     "faults": "shields:FaultShield",
     "decider": "shields:DeciderShield",
@@ -71,15 +72,28 @@ def load_shield(path: str | Path, task: Task) -> Shield:
             f"{path} has version {header.get('version')} of the format, this program reads "
             f"version {VERSION}"
         )
+    missing = sorted(_HEADER - header.keys())
+    if missing:
+        raise ShieldError(f"{path} is damaged: {', '.join(missing)} is missing")
     _check_task(Path(path), header, task)
-    parts = []
-    for number, described in enumerate(header["parts"]):
-        module, _, name = _KINDS[described["kind"]].partition(":")
-        kind: type[Shield] = getattr(import_module(f"safetest_gym.repair.{module}"), name)
-        prefix = f"{number}."
-        held = {key[len(prefix) :]: arrays[key] for key in arrays if key.startswith(prefix)}
-        parts.append(kind.from_data(task, described["options"], held))
+    try:
+        parts = [
+            _read_part(task, number, described, arrays)
+            for number, described in enumerate(header["parts"])
+        ]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ShieldError(f"{path} is damaged: {error}") from None
     return parts[0] if len(parts) == 1 else CombinedShield(*parts)
+
+
+def _read_part(
+    task: Task, number: int, described: Mapping[str, Any], arrays: dict[str, NDArray[Any]]
+) -> Shield:
+    module, _, name = _KINDS[described["kind"]].partition(":")
+    kind: type[Shield] = getattr(import_module(f"safetest_gym.repair.{module}"), name)
+    prefix = f"{number}."
+    held = {key[len(prefix) :]: arrays[key] for key in arrays if key.startswith(prefix)}
+    return kind.from_data(task, described["options"], held)
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any], dict[str, NDArray[Any]]]:

@@ -30,6 +30,7 @@ class Chart:
 
     Attributes:
         percent: values are fractions, and the axis is from 0 to 100 %.
+        marks: places on the axis where something happened, told by ``mark_name``.
     """
 
     title: str
@@ -37,6 +38,8 @@ class Chart:
     x: Sequence[float]
     series: Sequence[Series]
     percent: bool = True
+    marks: Sequence[float] = ()
+    mark_name: str = ""
 
     @property
     def summary(self) -> str:
@@ -46,6 +49,8 @@ class Chart:
             for line in self.series
             if line.values
         ]
+        if self.marks:
+            parts.append(f"{self.mark_name} at {', '.join(f'{x:,.0f}' for x in self.marks)}")
         return f"{self.title}: {'; '.join(parts)}."
 
     def text(self, value: float) -> str:
@@ -63,7 +68,7 @@ class Chart:
     def svg(self) -> Markup:
         """The picture."""
         scale = _Scale.of(self)
-        parts = [*_axes(self, scale)]
+        parts = [*_axes(self, scale), *(_mark(*scale.place(x, 0)) for x in self.marks)]
         for number, line in reversed(list(enumerate(self.series))):
             parts.append(_line(number, [scale.place(*p) for p in zip(self.x, line.values)]))  # noqa: B905  # a line may end early
         body = Markup("").join(parts)
@@ -79,6 +84,13 @@ class Chart:
             inner
         )
 
+    def mark_swatch(self) -> Markup:
+        """The sample of a mark for the legend."""
+        inner = _mark(14, 14, 0)
+        return Markup('<svg class="swatch" viewBox="0 0 28 14" aria-hidden="true">{}</svg>').format(
+            inner
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
@@ -89,7 +101,7 @@ class _Scale:
 
     @classmethod
     def of(cls, chart: Chart) -> _Scale:
-        last = max([1.0, *chart.x])
+        last = max([1.0, *chart.x, *chart.marks])
         x_ticks = nice_ticks(last, 4)
         top = 1.0
         if not chart.percent:
@@ -141,6 +153,11 @@ def _axes(chart: Chart, scale: _Scale) -> list[Markup]:
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     name = Markup('<text class="axis" x="{}" y="{}" text-anchor="middle">{}</text>')
     return [*parts, name.format(middle, _HEIGHT - 4, chart.x_name)]
+
+
+def _mark(x: float, bottom: float, top: float = _TOP) -> Markup:
+    line = Markup('<line class="mark" x1="{:.1f}" x2="{:.1f}" y1="{}" y2="{:.1f}"/>')
+    return line.format(x, x, top, bottom)
 
 
 def _compact(value: float) -> str:

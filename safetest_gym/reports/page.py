@@ -112,6 +112,7 @@ def _column(records: list[dict[str, Any]], name: str) -> list[float]:
 def _test_charts(tests: Tests) -> list[Chart]:
     records = tests.records
     steps = _column(records, "steps")
+    marks = [float(repair["steps"]) for repair in tests.repairs if repair.get("kept")]
     fixed = _column(records, "faults_fixed")
     total = _column(records, "faults_total")
     return [
@@ -124,6 +125,8 @@ def _test_charts(tests: Tests) -> list[Chart]:
                 Series("runs to the goal", _column(records, "goal_rate")),
                 Series("unsafe fuzzed runs", _column(records, "unsafe_run_rate")),
             ],
+            marks=marks,
+            mark_name="a repair was kept",
         ),
         Chart(
             "Faults known",
@@ -134,6 +137,8 @@ def _test_charts(tests: Tests) -> list[Chart]:
                 Series("found so far", total),
             ],
             percent=False,
+            marks=marks,
+            mark_name="a repair was kept",
         ),
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from safetest_gym.errors import ConfigError, StoreError
+from safetest_gym.replacing import replace_file
 from safetest_gym.reports.cards import fault_cards
 from safetest_gym.reports.episodes import NamedPolicy, Watcher
 from safetest_gym.reports.fault_file import FaultList, read_faults
@@ -66,12 +67,17 @@ def write_report(
         StoreError: there is nothing to report.
     """
     folder = Path(directory)
-    page = _collect(folder, setting, config or ReportConfig(), tell or _quiet)
     path = folder / "report.html" if output is None else Path(output)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_text(render(page), encoding="utf-8")
-    os.replace(fresh, path)
+    _require_writable(path, folder)
+    page = _collect(folder, setting, config or ReportConfig(), tell or _quiet)
+    replace_file(path, lambda fresh: fresh.write_text(render(page), encoding="utf-8"))
     return path
+
+
+def _require_writable(path: Path, folder: Path) -> None:
+    """Before runs and pictures, not after them; what ``folder`` is is told elsewhere."""
+    if folder.is_dir() and not os.access(path.parent, os.W_OK):
+        raise StoreError(f"{path} cannot be written; give another file for the report")
 
 
 def _quiet(_: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from safetest_gym.errors import SafetestError
-from safetest_gym.reports.task_file import TaskSource, read_task_file
+from safetest_gym.reports.task_file import FILES, TaskSource, read_task_file
 from safetest_gym.task import Task, load_task
 
 __all__ = ["Setting", "Settings", "setting_of"]
@@ -89,14 +89,24 @@ def _bundled_settings() -> Iterator[Setting]:
 def _open(source: TaskSource, folder: Path) -> Setting:
     tasks: Any = import_module("safetest_gym.envs.tasks")
     name = source.model.removeprefix("safetest/").removesuffix("-v0")
-    if name in tasks.NAMES:
-        return _open_generator(name, tasks.make_generator(name, dict(source.constants)))
-    properties = None if source.properties is None else folder / source.properties
-    task = load_task(
-        folder / source.model,
-        properties,
-        property=source.property,
-        constants=source.constants,
-        action_mode=source.action_mode,
-    )
-    return setting_of(task)
+    loading: dict[str, Any] = {
+        part: _seen_from(folder, text)
+        for part in ("failure", "goal", "start")
+        if (text := getattr(source, part)) is not None
+    }
+    if source.properties is not None:
+        loading["properties"] = folder / source.properties
+    if source.property is not None:
+        loading["property"] = source.property
+    loading["action_mode"] = source.action_mode
+    if name not in tasks.NAMES:
+        return setting_of(load_task(folder / source.model, constants=source.constants, **loading))
+    bundled: Any = import_module("safetest_gym.envs.bundled")
+    options: Any = import_module("safetest_gym.envs.options")
+    generator, arguments = bundled.split_arguments(name, dict(source.constants))
+    task, found = options.open_task(generator, {**arguments, **loading})
+    return Setting(task, found.picture, found.parameters, found.step_limit)
+
+
+def _seen_from(folder: Path, text: str) -> str | Path:
+    return folder / text if Path(text).suffix in FILES else text

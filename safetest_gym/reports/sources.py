@@ -26,12 +26,14 @@ class Tests:
     Attributes:
         name: the folder below the reported one, ``.`` for itself.
         digest: of the task that was trained on; empty without a record.
+        repairs: of a `RepairCallback`, one per attempt.
     """
 
     name: str
     folder: Path
     records: list[Data]
     digest: str
+    repairs: list[Data] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +159,27 @@ def _read_training(name: str, folder: Path) -> Training:
 
 
 def _read_tests(name: str, folder: Path) -> Tests:
-    path, records, digest = folder / "safety.jsonl", [], ""
+    records = _read_lines(folder / "safety.jsonl", "a test")
+    digest = str(records[-1]["task"]) if records else ""
+    repairs = []
+    if (folder / "repair.jsonl").exists():
+        repairs = _read_lines(folder / "repair.jsonl", "a repair")
+    return Tests(name, folder, records, digest, repairs)
+
+
+def _read_lines(path: Path, what: str) -> list[Data]:
+    """JSON Lines, each with the digest of its task and the number of steps."""
+    records = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(keepends=True), 1):
         if not line.endswith("\n"):
             break  # a kill cut it short
         try:
             record = json.loads(line)
-            digest = record["task"]
+            _ = record["task"], record["steps"]
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{path}, line {number} is no record of a test: {error}") from None
+            raise StoreError(f"{path}, line {number} is no record of {what}: {error}") from None
         records.append(record)
-    return Tests(name, folder, records, digest)
+    return records
 
 
 def read_json(path: Path) -> Data:

@@ -12,7 +12,10 @@ from safetest_gym.errors import StoreError
 from safetest_gym.reports.sources import read_json
 from safetest_gym.task import ActionMode
 
-__all__ = ["TaskSource", "read_task_file", "write_task_file"]
+__all__ = ["FILES", "TaskSource", "read_task_file", "write_task_file"]
+
+FILES = (".jani", ".json")
+"""How names of files end, which tells them from conditions as text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,6 +25,8 @@ class TaskSource:
     Attributes:
         model: a JANI file, seen from the folder of ``task.json``, or a bundled task.
         constants: open constants of a model, or parameters of a bundled task.
+        failure, goal, start: instead of the property's, where they were given: a file, seen
+            from the folder as well, or text.
     """
 
     model: str
@@ -29,6 +34,9 @@ class TaskSource:
     property: str | int | None = None
     constants: Mapping[str, Any] = field(default_factory=dict)
     action_mode: ActionMode = "label"
+    failure: str | None = None
+    goal: str | None = None
+    start: str | None = None
 
 
 def write_task_file(folder: str | Path, source: TaskSource) -> Path:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from safetest_gym.starts.automaton import TooLargeError, build_automaton
 from safetest_gym.starts.counting import Diagram, weigh
-from safetest_gym.starts.diagram import build_levels
+from safetest_gym.starts.diagram import Level, build_levels
 from safetest_gym.starts.formula import Formula
 from safetest_gym.starts.intervals import discrete, number_of_ints
 from safetest_gym.starts.logic import Formulas
+from safetest_gym.starts.search import MAX_STATES, Search
 
 __all__ = ["Component", "build_diagram", "split"]
 
@@ -20,6 +21,9 @@ MAX_NODES = 8_000_000
 
 _FIRST_TRY = 50_000
 """Nodes after which another order is tried first."""
+
+_FEW = 1_000_000
+"""States that are rather listed than put into a larger diagram."""
 
 _SWEEPS = 50
 
@@ -59,25 +63,52 @@ def split(columns: Sequence[int], conjuncts: Sequence[Formula]) -> list[Componen
 def build_diagram(component: Component, formulas: Formulas) -> Diagram:
     """The diagram of ``component``, in the first order of columns that keeps it small.
 
+    A set that is small although its diagram is not while it is built is listed instead.
     Use inside `deep_recursion`.
 
     Raises:
-        TooLargeError: every order passes `MAX_NODES`.
+        TooLargeError: every order passes `MAX_NODES`, and the set is too large to be listed.
         NoValueError: a conjunct has no value in some states.
     """
     model_order, *others = _orders(component, formulas)
-    attempts = [(order, _FIRST_TRY) for order in (model_order, *others)]
-    attempts += [(order, MAX_NODES) for order in (*others, model_order)]
+    orders = [*others, model_order]
     failure = TooLargeError()
-    for order, max_nodes in attempts:
+    attempts: list[Callable[[], list[Level]]] = [
+        lambda: _layered(component, [model_order, *others], formulas, _FIRST_TRY),
+        lambda: _listed(component, formulas, _FEW),
+        lambda: _layered(component, orders, formulas, MAX_NODES),
+        lambda: _listed(component, formulas, MAX_STATES),
+    ]
+    for attempt in attempts:
+        try:
+            return weigh(attempt())
+        except TooLargeError as error:
+            failure = error
+    raise failure
+
+
+def _layered(
+    component: Component, orders: Sequence[Sequence[int]], formulas: Formulas, max_nodes: int
+) -> list[Level]:
+    """Built layer by layer, in the first order that keeps it small."""
+    failure = TooLargeError()
+    for order in orders:
         try:
             automata = [
                 build_automaton(conjunct, order, formulas) for conjunct in component.conjuncts
             ]
-            return weigh(build_levels(order, automata, formulas, max_nodes))
+            return build_levels(order, automata, formulas, max_nodes)
         except TooLargeError as error:
             failure = error
     raise failure
+
+
+def _listed(component: Component, formulas: Formulas, most: int) -> list[Level]:
+    """Built from all states, if they are about ``most`` at most."""
+    search = Search(component.columns, component.conjuncts, formulas)
+    if (about := search.estimate()) > most:
+        raise TooLargeError(f"about {about:.1g} states that no diagram makes small")
+    return search.levels()
 
 
 def _orders(component: Component, formulas: Formulas) -> list[list[int]]:

@@ -20,7 +20,7 @@ from safetest_gym.starts.automaton import Automaton, TooLargeError, column_array
 from safetest_gym.starts.intervals import Intervals, cut
 from safetest_gym.starts.logic import Formulas
 
-__all__ = ["Level", "NoValueError", "Row", "build_levels"]
+__all__ = ["Level", "NoValueError", "Row", "build_levels", "combined_keys"]
 
 MAX_EDGES = 12_000_000
 _BLOCK = 2**21
@@ -230,8 +230,8 @@ def _merge(
     kept: _Nodes, source: NDArray[np.int32], changed: _Nodes, size: int
 ) -> tuple[NDArray[np.int32], _Nodes, int]:
     """The node each edge leads to, what the distinct nodes are, and how many."""
-    same = _keys(list(kept.values()), size)
-    keys = _keys([same[source], *changed.values()], len(source))
+    same = combined_keys(list(kept.values()), size)
+    keys = combined_keys([same[source], *changed.values()], len(source))
     _, index, target = np.unique(keys, return_index=True, return_inverse=True)
     nodes = {slot: values[source[index]] for slot, values in kept.items()}
     nodes |= {slot: values[index] for slot, values in changed.items()}
@@ -239,7 +239,7 @@ def _merge(
     return target.astype(np.int32), nodes, len(index)
 
 
-def _keys(columns: Sequence[NDArray[Any]], size: int) -> NDArray[np.int64]:
+def combined_keys(columns: Sequence[NDArray[Any]], size: int) -> NDArray[np.int64]:
     """A number per row of ``columns``, the same for equal rows only."""
     keys = np.zeros(size, dtype=np.int64)
     bound = 1

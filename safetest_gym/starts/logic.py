@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from safetest_gym.engine.evaluation import compare
+from safetest_gym.jani.operations import compare
 from safetest_gym.starts.arithmetic import NO_VALUE, Numbers
 from safetest_gym.starts.formula import (
     FALSE,

@@ -26,7 +26,7 @@ from safetest_gym.verify.grid import Grid
 from safetest_gym.verify.inductive import InductiveBoxes
 from safetest_gym.verify.narrowing import Boxes
 from safetest_gym.verify.refinement import Refiner, Trace
-from safetest_gym.verify.result import Progress, Report, UnsafeRun, Verification
+from safetest_gym.verify.result import Progress, Report, Verification
 from safetest_gym.verify.starting import start_boxes
 
 if TYPE_CHECKING:
@@ -53,12 +53,18 @@ def verify_abstract(
     starts: StartSet | NDArray[Any],
     budget: Budget,
     report: Report | None = None,
+    *,
+    more: int = 0,
 ) -> Verification:
-    """Prove or refute; ``policy`` is bound to ``task``."""
+    """Prove or refute; ``policy`` is bound to ``task``.
+
+    Args:
+        more: unsafe runs to collect where the first is found.
+    """
     with deep_recursion():
         search = _Search(policy, task, starts, budget, report)
         try:
-            return search.answer()
+            return search.answer(more)
         except _OverBudgetError as end:
             return search.result(Verdict.UNKNOWN, reason=str(end))
 
@@ -80,7 +86,7 @@ class _Search:
         self._boxes = start_boxes(starts, self._system.narrower, self._system.domain)
         self._cut_naturally()
         self._rng = np.random.default_rng(_SEED)
-        self._round = self._cells = 0
+        self._round = self._cells = self._more = 0
         self._limit = min(budget.states or _MOST_CELLS, _MOST_CELLS)
         if budget.megabytes is not None:
             self._limit = min(self._limit, max(1, int(budget.megabytes * 1e6 / _BYTES_PER_CELL)))
@@ -97,8 +103,9 @@ class _Search:
             self._grid.add(column, at)
             self._grid.add(column, float(np.nextafter(at, np.inf)))
 
-    def answer(self) -> Verification:
+    def answer(self, more: int) -> Verification:
         """Rounds of covering and cutting."""
+        self._more = more
         run = self._run_from(self._sampled())
         while run is None:
             self._round += 1
@@ -108,7 +115,7 @@ class _Search:
                 proof = InductiveBoxes(self._task.digest, tuple(self._grid.cuts), cells)
                 return self.result(Verdict.SAFE, proof=proof)
             run = self._refine(cover)
-        return self.result(Verdict.UNSAFE, run=run)
+        return self.result(Verdict.UNSAFE, run=run.run, more=run.more)
 
     def _cover(self) -> Cover:
         if not self._grid.numbered:
@@ -122,7 +129,7 @@ class _Search:
         self._cells = len(cover.reached)
         return cover
 
-    def _refine(self, cover: Cover) -> UnsafeRun | None:
+    def _refine(self, cover: Cover) -> Verification | None:
         """Cut the grid; or a run that fails."""
         refiner = Refiner(self._system, self._grid, self._boxes)
         low, high = self._grid.boxes(self._grid.cells(cover.reached))
@@ -173,10 +180,11 @@ class _Search:
             kept = [self._starts.contains(point) for point in points]
         return self._task.engine.vectors(points[np.array(kept, np.bool_)])
 
-    def _run_from(self, starts: NDArray[Any]) -> UnsafeRun | None:
-        """A run that fails, looked for from some start states."""
+    def _run_from(self, starts: NDArray[Any]) -> Verification | None:
+        """Runs that fail, looked for from some start states."""
         budget = Budget(states=_SAMPLE_STATES, seconds=self._left())
-        return verify_explicit(self._policy, self._task, [starts], budget).run
+        found = verify_explicit(self._policy, self._task, [starts], budget, more=self._more)
+        return found if found.run is not None else None
 
     def _left(self) -> float | None:
         if self._budget.seconds is None:

@@ -38,17 +38,31 @@ def verify_explicit(
     starts: Iterable[NDArray[Any]],
     budget: Budget,
     report: Report | None = None,
+    *,
+    more: int = 0,
+    share: int | None = None,
 ) -> Verification:
-    """Search from slices of start vectors, each (n, V); ``policy`` is bound to ``task``."""
+    """Search from slices of start vectors, each (n, V); ``policy`` is bound to ``task``.
+
+    Args:
+        more: unsafe runs that are looked for after the first.
+        share: from each slice so many at most, so that they are of many start states.
+    """
+    most = more + 1 if share is None else share
     search = _Search(task, policy, budget, report)
+    paths: list[NDArray[Any]] = []
     try:
         for part in starts:
             search.enter(task.engine.pack(part))
-            if search.expand():
-                run = make_run(task, policy, search.path())
-                return search.answer(Verdict.UNSAFE, run=run)
+            paths += search.failing(min(more + 1 - len(paths), most))
+            if len(paths) > more:
+                break
     except _OverBudgetError as end:
-        return search.answer(Verdict.UNKNOWN, reason=str(end))
+        if not paths:
+            return search.answer(Verdict.UNKNOWN, reason=str(end))
+    if paths:
+        run = make_run(task, policy, paths[0])
+        return search.answer(Verdict.UNSAFE, run=run, more=tuple(paths[1:]))
     known, packed = search.known, search.states
     statistics = search.answer(Verdict.SAFE).statistics
     search.forget()
@@ -80,7 +94,7 @@ class _Search:
         self._chosen = np.zeros(1, np.int64)
         self._counters = np.zeros(4, np.int64)
         self._scratch = np.empty((1, width), np.int64), np.empty(1, np.int64)
-        self._starts = 0
+        self._starts = self._skipped = 0
 
     @property
     def known(self) -> int:
@@ -100,7 +114,21 @@ class _Search:
             self._parents[before : self.known] = -1
             self._starts += len(rows)
 
-    def expand(self) -> bool:
+    def failing(self, most: int) -> list[NDArray[Any]]:
+        """Paths to at most so many states that fail, from what was entered last.
+
+        Having found that many it skips what is still open, so they are of many start states.
+        """
+        paths: list[NDArray[Any]] = []
+        while self._expand():
+            paths.append(self._path())
+            self._counters[1] += 1
+            if len(paths) == most:
+                self._skipped += int(self._counters[0] - self._counters[1])
+                self._counters[1] = self._counters[0]
+        return paths
+
+    def _expand(self) -> bool:
         """Expand until nothing is left (False) or the next state fails (True)."""
         counters, follower = self._counters, self._follower
         while counters[1] < counters[0]:
@@ -171,7 +199,7 @@ class _Search:
             f"and {int(self._counters[1]):,} of them expanded, none of which fails"
         )
 
-    def path(self) -> NDArray[Any]:
+    def _path(self) -> NDArray[Any]:
         """Vectors from a start to the state that fails."""
         at = int(self._counters[1])
         numbers = [at]
@@ -189,7 +217,7 @@ class _Search:
         held = self.states.nbytes + self._parents.nbytes + self._table.nbytes
         statistics = {
             "states": self.known,
-            "expanded": int(self._counters[1]),
+            "expanded": int(self._counters[1]) - self._skipped,
             "transitions": int(self._counters[2]),
             "starts": self._starts,
             "megabytes": round(held / 1e6, 3),

@@ -107,6 +107,7 @@ class Verification:
         proof: of SAFE: a set of states that has the start states, that no run of the
             policy leaves, and in which no state fails.
         run: of UNSAFE.
+        more: states (k + 1, V) of further unsafe runs, if they were wanted.
         statistics: what it took.
     """
 
@@ -115,6 +116,7 @@ class Verification:
     reason: str = ""
     proof: InductiveSet | None = None
     run: UnsafeRun | None = None
+    more: tuple[NDArray[Any], ...] = ()
     statistics: Mapping[str, int | float] = field(default_factory=dict)
 
 

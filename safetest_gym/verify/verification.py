@@ -25,6 +25,8 @@ Starts = StartSet | NDArray[Any]
 
 DEFAULT_BUDGET = Budget(megabytes=4000)
 _SLICE = 100_000
+_SPARE = 2
+"""More runs are taken from a slice than its share, for those that have fewer."""
 _BYTES = 12
 """Least that a state takes, to tell start sets that cannot fit the budget."""
 
@@ -36,6 +38,7 @@ def verify(
     method: Literal["auto", "explicit", "abstract"] = "auto",
     budget: Budget | None = None,
     starts: Starts | None = None,
+    more: int = 0,
     report: Report | None = None,
 ) -> Verification:
     """Prove that no run of the policy from any start state fails, or find one that does.
@@ -47,6 +50,8 @@ def verify(
         budget: when to give up with UNKNOWN: states or boxes known, seconds, megabytes
             (4000 by default).
         starts: the task's own by default.
+        more: unsafe runs to collect after the first, to repair all of them at once; fewer
+            where the budget ends before.
         report: called now and then; what it raises ends the verification.
 
     Raises:
@@ -54,6 +59,8 @@ def verify(
     """
     if task.property.failure is None:
         raise ConfigError(f"{task.name} has no failure condition: nothing to verify")
+    if more < 0:
+        raise ConfigError(f"more must not be negative, got {more}")
     bound = policy.bind(task)
     given = task.initial if starts is None else starts
     allowed = DEFAULT_BUDGET if budget is None else budget
@@ -62,11 +69,12 @@ def verify(
     if method == "explicit":
         from safetest_gym.verify.explicit import verify_explicit
 
-        return verify_explicit(bound, task, _slices(given, task), allowed, report)
+        slices, share = _slices(given, task), _share(given, more)
+        return verify_explicit(bound, task, slices, allowed, report, more=more, share=share)
     if method == "abstract":
         from safetest_gym.verify.abstract import verify_abstract
 
-        return verify_abstract(bound, task, given, allowed, report)
+        return verify_abstract(bound, task, given, allowed, report, more=more)
     raise ConfigError(f"method must be 'auto', 'explicit' or 'abstract', got {method!r}")
 
 
@@ -74,6 +82,13 @@ def _slices(starts: Starts, task: Task) -> Iterable[NDArray[Any]]:
     if isinstance(starts, np.ndarray):
         return [task.engine.vectors(starts)]
     return start_slices(starts, _SLICE)
+
+
+def _share(starts: Starts, more: int) -> int:
+    """How many of the runs wanted to look for in each slice."""
+    count = None if isinstance(starts, np.ndarray) else starts.count()
+    slices = 1 if count is None else max(1, -(-count // _SLICE))
+    return -(-_SPARE * (more + 1) // slices) if slices > 1 else more + 1
 
 
 def _fits(starts: Starts, task: Task, budget: Budget) -> bool:

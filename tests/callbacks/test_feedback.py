@@ -162,6 +162,16 @@ def test_real_transitions_of_faults_enter_the_replay_buffer(algorithm: str, plan
     assert (buffer.rewards[: buffer.pos] < -50).sum() >= 2 * len(feedback.tests.faults) - 2
 
 
+def test_transitions_go_to_the_model_that_trains_now(plan: Plan) -> None:
+    feedback = FeedbackCallback(tests={"every_steps": 32, "plan": plan}, transitions=1)
+    make_model("DQN").learn(32, feedback)
+    before = feedback.added
+    later: Any = make_model("DQN", learning_rate=0.1)
+    later.learn(192, feedback)
+    assert feedback.added > before
+    assert later.replay_buffer.size() * 2 == 192 + feedback.added - before
+
+
 def test_one_test_can_serve_several_followers(plan: Plan) -> None:
     tests = SafetyTestCallback(every_steps=32, plan=plan)
     first = FeedbackCallback(tests=tests, penalty=1.0)

@@ -95,9 +95,9 @@ def test_where_the_last_layer_is_not_enough_all_layers_are_repaired(
         options={"time_limit": 1.0},
     )
     make_model("MaskablePPO").learn(96, callback)
-    tried = [record for record in callback.history if "last_layer" in record]
+    tried = [record for record in callback.history if "method" in record]
     assert tried
-    assert not any(record["last_layer"] for record in tried)
+    assert all(record["method"] == "finetune" for record in tried)
 
 
 def test_an_ensemble_is_distilled_and_repaired_beside_the_network(
@@ -108,7 +108,7 @@ def test_an_ensemble_is_distilled_and_repaired_beside_the_network(
     callback = RepairCallback(
         tests=tests, every_steps=32, trees=3, goal_tolerance=1.0, options={"method": "last-layer"}
     )
-    callback._is_better = lambda *_: False  # type: ignore[method-assign]  # the network stays
+    callback._objection = lambda *_: "stay"  # type: ignore[method-assign]  # the network stays
     repaired = make_model("MaskablePPO").learn(128, callback)
     assert any(record.get("trees_left") == 0 for record in callback.history)
     kept: Any = load_policy(tmp_path / "repaired_trees.json", callback.tests.task)

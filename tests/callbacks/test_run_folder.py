@@ -26,10 +26,25 @@ def test_a_run_claims_an_empty_folder_and_knows_it_again(tmp_path: Path) -> None
     folder.claim({"steps": 10, "net": [64, 64]})
 
 
+def test_a_run_killed_while_it_claimed_its_folder_can_begin_again(tmp_path: Path) -> None:
+    (tmp_path / ".unfinished-run.json").write_text("{", encoding="utf-8")
+    RunFolder(tmp_path).claim({"steps": 10})
+    RunFolder(tmp_path).claim({"steps": 10})
+
+
 def test_other_options_are_refused_with_the_difference(tmp_path: Path) -> None:
     RunFolder(tmp_path).claim({"steps": 10, "seed": 0})
+    RunFolder(tmp_path).save_checkpoint(5, lambda path: None)
     with pytest.raises(ConfigError, match="steps 10 there, 20 now"):
         RunFolder(tmp_path).claim({"steps": 20, "seed": 0})
+
+
+def test_a_run_that_never_got_anywhere_leaves_its_folder_to_another(tmp_path: Path) -> None:
+    RunFolder(tmp_path).claim({"steps": 10, "learner": {"nosuch": 1}})
+    RunFolder(tmp_path).claim({"steps": 10, "learner": {}})
+    RunFolder(tmp_path).save_checkpoint(5, lambda path: None)
+    with pytest.raises(ConfigError, match="nosuch"):
+        RunFolder(tmp_path).claim({"steps": 10, "learner": {"nosuch": 1}})
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:

@@ -122,6 +122,23 @@ def test_the_shield_is_saved_after_every_test(plan: Plan, tmp_path: Path) -> Non
     assert loaded.report()["faults"] == len(shield.tests.faults)
 
 
+def test_the_shield_is_saved_without_any_test(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "shield.npz"
+    tests = {"every_steps": 10_000, "plan": plan}
+    shield = ShieldCallback(mode="decider", tests=tests, save_path=path)
+    make_model("MaskablePPO").learn(32, shield)
+    assert load_shield(path, shield.tests.task).kind == "decider"
+
+
+def test_a_schedule_goes_on_where_resumed_training_left_it(plan: Plan, tmp_path: Path) -> None:
+    tests = {"every_steps": 32, "plan": plan, "folder": str(tmp_path), "resume": True}
+    given: dict[str, Any] = {"mode": "decider-then-faults", "switch_after": 48, "tests": tests}
+    make_model("MaskablePPO").learn(64, ShieldCallback(**given))
+    env = make_env()
+    make_model("MaskablePPO", env).learn(2, ShieldCallback(**given))
+    assert env.env_method("get_shield")[0].kind == "faults"
+
+
 def test_resumed_training_is_shielded_with_the_old_faults_at_once(
     plan: Plan, tmp_path: Path
 ) -> None:

@@ -198,6 +198,9 @@ def test_a_learner_without_masks_is_punished_for_inapplicable_actions(
         ({"net": (0,)}, "widths"),
         ({"every": 0}, "interval"),
         ({"learner": {"momentum": 1}}, "momentum"),
+        ({"learner": {"batch_size": 0}}, "batch_size"),
+        ({"learner": {"n_steps": 1.5}}, "n_steps"),
+        ({"grids": {"truck_0": "abc"}}, "grids must list numbers for 'truck_0'"),
         ({"env": {"step_limt": 3}}, "step_limit"),
     ],
 )

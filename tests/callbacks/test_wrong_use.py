@@ -9,7 +9,7 @@ import pytest
 from gymnasium.wrappers import FrameStackObservation
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, EveryNTimesteps
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 
@@ -69,3 +69,10 @@ def test_a_recurrent_policy(name: str) -> None:
     model = RecurrentPPO("MlpLstmPolicy", make_env(), n_steps=16, batch_size=16, device="cpu")
     with pytest.raises(PolicyError, match="recurrent"):
         model.learn(16, CALLBACKS[name]())
+
+
+@pytest.mark.parametrize("name", [name for name in CALLBACKS if name != "tests"])
+def test_a_callback_that_is_only_called_now_and_then(name: str) -> None:
+    model = make_model("MaskablePPO")
+    with pytest.raises(ConfigError, match=r"every step.*not into EveryNTimesteps"):
+        model.learn(64, EveryNTimesteps(32, CALLBACKS[name]()))

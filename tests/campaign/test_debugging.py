@@ -141,6 +141,35 @@ def test_a_policy_that_no_method_repairs_is_refused() -> None:
         debug_policy(line(), table, config=CONFIG)
 
 
+def test_a_task_without_a_failure_condition_is_refused() -> None:
+    task = line()
+    harmless = dataclasses.replace(task.property, failure=None)
+    with pytest.raises(ConfigError, match="no failure condition"):
+        debug_policy(Task(task.model, harmless, task.action_mode), net(), config=CONFIG)
+
+
+def test_a_folder_that_lost_its_faults_or_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    short = config("penalty-trees", iterations=1)
+    debug_policy(line(), trees(), config=short, directory=tmp_path / "loop")
+    (tmp_path / "loop" / "faults.db").unlink()
+    with pytest.raises(ConfigError, match=r"faults\.db is gone"):
+        debug_policy(line(), trees(), config=short, directory=tmp_path / "loop")
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="cannot be kept in"):
+        debug_policy(line(), trees(), config=short, directory=tmp_path / "file")
+
+
+def test_all_faults_of_the_unsafe_runs_that_verification_finds_are_repaired() -> None:
+    blind = config("penalty-trees", debugging_starts=1, evaluation_starts=1, verify="explicit")
+    few = dataclasses.replace(blind, test=TestPlan(runs=1), exhaust=0, iterations=6)
+    result = debug_policy(line(), trees(), config=few)
+    asked = [row for row in result.iterations if row.verification is not None]
+    assert asked[0].verification is not None
+    assert asked[0].verification["verdict"] == "UNSAFE"
+    assert asked[0].faults_new == asked[0].verification["faults"] > 1
+    assert asked[0].faults_open == 0
+
+
 def test_unsafe_runs_without_a_fault_end_the_loop_with_the_reason() -> None:
     generator = OneWayLine(packages=3, locations=4, variant="icy")
     task = load_task(generator.model(), {"properties": generator.properties()})

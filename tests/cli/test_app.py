@@ -30,6 +30,17 @@ def test_wrong_usage_ends_with_2_and_says_so_on_standard_error(
     assert "Error" in ended.err
 
 
+def test_an_interrupt_before_a_command_begins_is_an_interrupt_too(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("safetest_gym.cli.app.app", interrupted)
+    ended = run("--version")
+    assert (ended.code, ended.err) == (130, "interrupted\n")
+
+
 def test_the_package_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "safetest_gym", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

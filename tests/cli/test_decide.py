@@ -47,6 +47,14 @@ def test_all_reachable_states_are_decided(run: Run, data: Path) -> None:
     assert result["states"] == 70
 
 
+def test_a_bundled_task_is_decided_by_its_name(run: Run) -> None:
+    given = ("OneWayLine", "--const", "packages=1", "locations=4")
+    named = _result(run("decide", *given, "--json"))
+    assert named["states"] == named["safe"] + named["unsafe"] > 0
+    other = _result(run("decide", *given, "--failure", "truck_0 == 0", "--json"))
+    assert other["unsafe"] != named["unsafe"]
+
+
 def test_people_get_a_table(run: Run, data: Path) -> None:
     ended = run("decide", *_ferry(data))
     assert ended.code == 0

@@ -35,6 +35,13 @@ def test_a_task_is_written_as_one_of_reaching_a_goal(run: Run, data: Path, tmp_p
     assert entry["name"] == "reach"
 
 
+def test_a_bundled_task_is_written_by_its_name(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "line.jani"
+    ended = run("export", "OneWayLine", "--const", "packages=1", "locations=4", "-o", out)
+    assert ended.code == 0, ended.err
+    assert load_task(out, property="min_fail").name == "one_way_line_1_4_det"
+
+
 def test_open_constants_get_their_values(run: Run, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "handover.jani"
     arguments = ("--const", "N=3", "--failure", "false", "-o", out)

@@ -137,8 +137,58 @@ def test_wrong_options_end_with_a_message(ferry: list[str], options: list[str]) 
     run(options[0], *ferry, *options[1:], code=2)
 
 
+@pytest.mark.parametrize("command", ["fuzz", "faults", "test", "bugs", "verify"])
+def test_nothing_is_called_safe_only_because_no_failure_was_named(
+    ferry: list[str], command: str
+) -> None:
+    told = CliRunner().invoke(app, [command, ferry[0], *ferry[3:], "--check"])
+    assert told.exit_code == 2
+    assert "no failure condition; give --properties, --property or --failure" in told.stderr
+
+
+def test_a_goal_that_nobody_named_is_not_missed(ferry: list[str]) -> None:
+    given = ["bugs", ferry[0], *ferry[3:], "--oracle", "perfect", "--objective", "goal"]
+    told = CliRunner().invoke(app, given)
+    assert told.exit_code == 2
+    assert "no goal" in told.stderr
+
+
+@pytest.mark.parametrize("command", ["fuzz", "faults"])
+def test_a_place_that_cannot_be_written_is_told_of_before_the_work(
+    ferry: list[str], command: str, tmp_path: Path
+) -> None:
+    for place in (tmp_path / "nowhere" / "found.jsonl", tmp_path / "folder.jsonl"):
+        (tmp_path / "folder.jsonl").mkdir(exist_ok=True)
+        given = [command, *ferry, "--policy", "missing.nnet", "-o", str(place)]
+        told = CliRunner().invoke(app, given)
+        assert told.exit_code == 2
+        assert "folder" in told.stderr
+
+
+@pytest.mark.parametrize("command", ["fuzz", "faults", "test", "bugs", "evaluate"])
+@pytest.mark.parametrize("seed", ["-1", str(2**70)])
+def test_a_seed_is_a_whole_number_of_63_bits(ferry: list[str], command: str, seed: str) -> None:
+    run(command, *ferry, "--seed", seed, code=2)
+
+
+def test_check_hears_of_starts_that_can_fail_though_no_run_did(ferry: list[str]) -> None:
+    run("test", *ferry, "--runs", "0", "--json", "--check", code=1)
+    run("test", *ferry, "--runs", "0", "--starts", "0", "--json", "--check")
+
+
+def test_check_ends_with_3_where_the_decider_s_limit_left_runs_unresolved(
+    ferry: list[str],
+) -> None:
+    limited = ["faults", *ferry, "--runs", "60", "--decider-states", "1", "--json"]
+    assert json.loads(run(*limited))["unresolved"] > 0
+    told = CliRunner().invoke(app, [*limited, "--check"])
+    assert told.exit_code == (1 if json.loads(told.stdout)["faults"] else 3)
+
+
 def test_a_missing_policy_is_named(data: Path) -> None:
-    result = CliRunner().invoke(app, ["fuzz", str(data / "ferry.jani"), "--policy", "no.nnet"])
+    model, properties = str(data / "ferry.jani"), str(data / "ferry.props.jani")
+    given = ["fuzz", model, "--properties", properties, "--policy", "no.nnet"]
+    result = CliRunner().invoke(app, given)
     assert result.exit_code == 2
     assert "no.nnet" in result.stderr
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from safetest_gym.reports.setting import Settings
 from tests.campaign.test_debugging import line, net
 from tests.cli.conftest import Run
 
@@ -98,3 +99,21 @@ def test_a_stable_baselines_zip_is_repaired_as_a_zip(
     shown = ["evaluate", "TwoWayLine", *_SMALL, "--policy", found["policy"], "--json"]
     rate = json.loads(run(*shown, "--runs", "1").out)["unsafe"]["value"]
     assert rate == pytest.approx(found["iterations"][-1]["unsafe_rate"], abs=0.1)
+
+
+def test_another_failure_condition_is_obeyed_and_remembered(
+    run: Run, arguments: list[object], tmp_path: Path
+) -> None:
+    given = ["--failure", "truck_0 > 100", "--iterations", "0", "-o", tmp_path / "loop", "--json"]
+    found = json.loads(run(*arguments, *given).out)
+    assert found["iterations"][0]["unsafe_rate"] == 0.0
+    settings = Settings(None, [tmp_path / "loop" / "task.json"])
+    assert settings.problems == []
+    digest = json.loads((tmp_path / "loop" / "loop.json").read_text("utf-8"))["digest"]
+    assert settings.find(digest) is not None
+
+
+def test_no_time_is_not_endless_time(run: Run, arguments: list[object], tmp_path: Path) -> None:
+    ended = run(*arguments, "--seconds", "0", "-o", tmp_path / "loop")
+    assert ended.code == 2
+    assert "seconds" in ended.err

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import typer
 
-from safetest_gym.cli.reporting import reports_errors
+from safetest_gym.cli.reporting import print_json, print_table, reports_errors
 from safetest_gym.errors import ConfigError, JaniError, JaniErrorGroup, LimitError
 
 
@@ -51,10 +53,56 @@ def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "error: m.jani: No such file or directory\n"
 
 
-def test_a_defect_of_ours_is_not_hidden() -> None:
+def test_a_table_shows_what_there_is_as_people_write_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = {"run": ["go", "stop"], "reason": "", "proof": None, "known_states": 1200}
+    print_table("a task", rows)
+    lines = [line.strip("│ ").split("│") for line in capsys.readouterr().out.splitlines()[2:-1]]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    assert cells == [
+        ["run", "go, stop"],
+        ["reason", "–"],
+        ["proof", "–"],
+        ["known states", "1,200"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (PermissionError, "give a place where you may read and write"),
+        (FileExistsError, "a file is in the way of a folder; give another name"),
+        (IsADirectoryError, "it is a folder; give the name of a file"),
+    ],
+)
+def test_what_the_system_refuses_comes_with_a_hint(
+    error: type[OSError], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _end_of(error(1, "Refused", "out"))
+    assert capsys.readouterr().err == f"error: out: Refused ({hint})\n"
+
+
+def test_a_defect_of_ours_is_told_whole_and_does_not_look_like_a_finding(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _end_of(RuntimeError("a defect")) == 70
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert "RuntimeError: a defect" in told
+    assert told.endswith("please report it\n")
+
+
+@pytest.mark.parametrize("end", [typer.Exit(1), typer.Abort(), typer.BadParameter("no")])
+def test_what_typer_raises_is_left_to_it(end: Exception) -> None:
     @reports_errors
     def command() -> None:
-        raise RuntimeError("a defect")
+        raise end
 
-    with pytest.raises(RuntimeError, match="a defect"):
+    with pytest.raises(type(end)):
         command()
+
+
+def test_json_has_no_numbers_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"gap": math.inf, "rows": [{"rate": math.nan}, (1, 0.5)]})
+    assert capsys.readouterr().out == '{"gap": null, "rows": [{"rate": null}, [1, 0.5]]}\n'

@@ -38,6 +38,8 @@ __all__ = [
     "proves_its_verdicts",
     "scores",
     "survives_errors",
+    "table_policy",
+    "truth_of",
 ]
 
 KINDS: Any = [("label", "mdp"), ("edge", "mdp"), ("label", "dtmc")]
@@ -80,7 +82,8 @@ def scores(task: Task) -> MlpPolicy:
     return MlpPolicy(layers, Interface.of(task))
 
 
-def _truth(task: Task, states: NDArray[np.int64]) -> NDArray[np.uint8]:
+def truth_of(task: Task, states: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Verdicts of random systems, by the fixpoint."""
     verdicts = []
     for system in systems_of(task, states):
         safe = safe_states(system)
@@ -94,7 +97,7 @@ def agrees_on_random_systems(
     """All states, in two orders with a shared cache, and the first ones with a fresh one."""
     task = hashed_task(mode=mode, kind=kind)
     states = states_of(systems)
-    truth = _truth(task, states)
+    truth = truth_of(task, states)
     decider = make_decider(name, task, policy=scores(task), order=order)
     for seed in range(2):
         shuffled = np.random.default_rng(seed).permutation(len(states))
@@ -127,7 +130,7 @@ def proves_its_verdicts(name: str, *, radius: float = np.inf) -> None:
     """Certificates check, for safe and for unsafe states."""
     task = hashed_task(places=5)
     states = states_of(range(12), places=5)
-    policy, _ = _table(task, states, systems_of(task, states), seed=3)
+    policy, _ = table_policy(task, states, systems_of(task, states), seed=3)
     decider = make_decider(name, task, policy=policy, radius=radius)
     found = decider.decide_many(states)
     assert {Verdict.SAFE, Verdict.UNSAFE} == set(found.tolist())
@@ -152,7 +155,7 @@ def agrees_after_broken_off_searches(name: str) -> None:
     assert np.array_equal(decider.decide_many(states), truth)
 
 
-def _table(
+def table_policy(
     task: Task, states: NDArray[np.int64], systems: list[System], seed: int
 ) -> tuple[TablePolicy, list[list[int]]]:
     """A random policy for all these systems, as a table and per system."""
@@ -178,7 +181,7 @@ def agrees_with_brute_force(
     task = hashed_task(places=5, mode=mode)
     states = states_of(systems, places=5)
     explicit = systems_of(task, states)
-    policy, own = _table(task, states, explicit, seed=radius)
+    policy, own = table_policy(task, states, explicit, seed=radius)
     needed = np.concatenate(
         [radius_needed(system, actions) for system, actions in zip(explicit, own, strict=True)]
     )

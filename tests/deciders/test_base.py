@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from safetest_gym.envs.tasks.families import LayeredFamily
 from safetest_gym.errors import CacheError, ConfigError, OutOfBoundsError
 from safetest_gym.policies import CallablePolicy, Interface, TablePolicy
 from safetest_gym.task import Task, load_task
+from tests.deciders.agreement import counting_task
 from tests.oracles.fixpoint import safe_states
 from tests.oracles.hashed_systems import hashed_task, states_of, systems_of
 
@@ -37,6 +39,8 @@ def test_an_unknown_name_is_answered_with_a_suggestion() -> None:
         ({"radius": 1}, "need a policy"),
         ({"radius": -1}, "whole number or inf"),
         ({"radius": 0.5}, "whole number or inf"),
+        ({"radius": math.nan}, "whole number or inf"),
+        ({"radius": 2**40}, "at most"),
         ({"order": "learn"}, "need a policy"),
         ({"order": "best"}, "order must be one of"),
     ],
@@ -258,6 +262,20 @@ def test_a_broken_file_of_facts_is_refused(tmp_path: Path, content: bytes) -> No
         make_decider("otf", hashed_task()).load(tmp_path / "facts.npz")
 
 
+def test_facts_with_a_part_missing_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "facts.npz"
+    decider = make_decider("otf", hashed_task())
+    decider.decide_many(states_of(range(10)))
+    decider.save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["facts.npz"]
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    for name in arrays.keys() - {"format"}:
+        np.savez(path, **{key: array for key, array in arrays.items() if key != name})
+        with pytest.raises(CacheError, match=f"{name} is missing"):
+            decider.load(path)
+
+
 def test_facts_about_one_policy_are_not_saved(tmp_path: Path) -> None:
     task = hashed_task()
     policy = TablePolicy(states_of([0]), np.zeros(2, np.int64), Interface.of(task))
@@ -265,43 +283,8 @@ def test_facts_about_one_policy_are_not_saved(tmp_path: Path) -> None:
         make_decider("otf", task, policy=policy, radius=1).save(tmp_path / "facts.npz")
 
 
-def counter_task(failure: str) -> Task:
-    """Counts up to 5; one more step leaves the bounds; and back to 0 from 2."""
-    steps = {"up": {"op": "+", "left": "n", "right": 1}, "home": 0}
-    edges = [
-        {
-            "location": "l",
-            "action": name,
-            "guard": {"exp": {"op": "≥", "left": "n", "right": 2 if name == "home" else 0}},
-            "destinations": [{"location": "l", "assignments": [{"ref": "n", "value": value}]}],
-        }
-        for name, value in steps.items()
-    ]
-    kind = {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": 5}
-    document = {
-        "jani-version": 1,
-        "name": "counter",
-        "type": "mdp",
-        "actions": [{"name": name} for name in steps],
-        "variables": [{"name": "n", "type": kind, "initial-value": 0}],
-        "automata": [
-            {
-                "name": "a",
-                "locations": [{"name": "l"}],
-                "initial-locations": ["l"],
-                "edges": edges,
-            }
-        ],
-        "system": {
-            "elements": [{"automaton": "a"}],
-            "syncs": [{"synchronise": [name], "result": name} for name in steps],
-        },
-    }
-    return load_task(document, failure=failure)
-
-
 def test_a_step_out_of_bounds_is_explained_every_time_and_hurts_no_other_query() -> None:
-    decider = make_decider("otf", counter_task("n = 0"))
+    decider = make_decider("otf", counting_task(1, "n = 0"))
     for _ in range(2):
         with pytest.raises(OutOfBoundsError, match="assigns 6 to 'n'"):
             decider.decide(np.array([3]))
@@ -309,7 +292,7 @@ def test_a_step_out_of_bounds_is_explained_every_time_and_hurts_no_other_query()
 
 
 def test_a_failure_condition_without_a_value_leaves_no_unjudged_state() -> None:
-    task = counter_task("1 / (n - 4) < 0 and n > 1000")
+    task = counting_task(1, "1 / (n - 4) < 0 and n > 1000")
     decider = make_decider("otf", task)
     for _ in range(2):
         with pytest.raises(ArithmeticError):

@@ -12,6 +12,7 @@ import pytest
 from safetest_gym.deciders.graph import build_graph
 from safetest_gym.errors import LimitError, OutOfBoundsError
 from safetest_gym.task import load_task
+from tests.deciders.agreement import counting_task
 from tests.oracles.fixpoint import safe_states
 from tests.oracles.hashed_systems import hashed_task, states_of, systems_of
 
@@ -103,10 +104,8 @@ def test_a_limit_of_states_is_kept(data: Path) -> None:
 
 
 def test_a_step_out_of_bounds_is_explained() -> None:
-    from tests.deciders.test_base import counter_task
-
     with pytest.raises(OutOfBoundsError, match="assigns 6 to 'n'"):
-        build_graph(counter_task("n = 0"), starts="default")
+        build_graph(counting_task(1, "n = 0"), starts="default")
 
 
 def test_the_whole_safe_set_of_a_million_states(shared: Path) -> None:

@@ -7,38 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from safetest_gym.deciders import Verdict, make_decider
 from safetest_gym.deciders.otf import OtfDecider
 from safetest_gym.errors import PolicyError
-from safetest_gym.policies import Interface, MlpPolicy, TablePolicy
-from safetest_gym.task import Task
-from tests.oracles.fixpoint import System, radius_needed, safe_states
+from safetest_gym.policies import Interface, TablePolicy
+from tests.deciders.agreement import KINDS, scores, table_policy, truth_of
+from tests.oracles.fixpoint import radius_needed, safe_states
 from tests.oracles.hashed_systems import hashed_task, states_of, systems_of
-from tests.oracles.policies import layer
-
-KINDS: Any = [("label", "mdp"), ("edge", "mdp"), ("label", "dtmc")]
-
-
-def _truth(task: Task, states: NDArray[np.int64]) -> NDArray[np.uint8]:
-    verdicts = []
-    for system in systems_of(task, states):
-        safe = safe_states(system)
-        verdicts += [Verdict.SAFE if s in safe else Verdict.UNSAFE for s in system.states]
-    return np.array(verdicts, np.uint8)
-
-
-def _scores(task: Task) -> MlpPolicy:
-    """A network whose best action depends on the state."""
-    rng = np.random.default_rng(5)
-    size = len(task.actions)
-    weight = np.stack([rng.normal(size=8) * 1e-3, rng.normal(size=8)], axis=1)
-    layers = (
-        layer(weight, rng.normal(size=8), "relu"),
-        layer(rng.normal(size=(size, 8)), [0] * size),
-    )
-    return MlpPolicy(layers, Interface.of(task))
 
 
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
@@ -48,9 +24,9 @@ def test_all_states_of_random_systems_are_decided_as_by_the_fixpoint(
 ) -> None:
     task = hashed_task(mode=mode, kind=kind)
     states = states_of(range(2000))
-    truth = _truth(task, states)
+    truth = truth_of(task, states)
     assert 0.2 < np.mean(truth == Verdict.SAFE) < 0.8
-    decider = make_decider("otf", task, policy=_scores(task), order=order)
+    decider = make_decider("otf", task, policy=scores(task), order=order)
     for seed in range(2):
         shuffled = np.random.default_rng(seed).permutation(len(states))
         decider.clear()
@@ -66,7 +42,7 @@ def test_a_fresh_cache_gives_the_same_verdicts(mode: Any, kind: Any) -> None:
     for state in states:
         decider.clear()
         found.append(decider.decide(state))
-    assert np.array_equal(found, _truth(task, states))
+    assert np.array_equal(found, truth_of(task, states))
 
 
 @pytest.mark.slow
@@ -74,10 +50,10 @@ def test_a_hundred_thousand_random_systems_agree_with_the_fixpoint() -> None:
     for (mode, kind), first in zip(KINDS, (0, 60_000, 90_000), strict=True):
         last = {0: 60_000, 60_000: 90_000, 90_000: 100_000}[first]
         task = hashed_task(mode=mode, kind=kind)
-        policy = _scores(task)
+        policy = scores(task)
         for begin in range(first, last, 5000):
             states = states_of(range(begin, begin + 5000))
-            truth = _truth(task, states)
+            truth = truth_of(task, states)
             for order in ("app", "rand", "learn"):
                 decider = make_decider("otf", task, policy=policy, order=order)
                 assert np.array_equal(decider.decide_many(states), truth)
@@ -95,33 +71,13 @@ def test_settled_states_keep_no_dependants() -> None:
         assert (decider._head[: decider.space.known][settled] == -1).all()
 
 
-def _table_policy(
-    task: Task, states: NDArray[np.int64], systems: list[System], seed: int
-) -> tuple[TablePolicy, list[list[int]]]:
-    """A random policy for all these systems, as a table and per system."""
-    rng = np.random.default_rng(seed)
-    rows, chosen, per_system = [], [], []
-    remaining = iter(states)
-    for system in systems:
-        own = []
-        for s in system.states:
-            row = next(remaining)
-            own.append(-1 if system.is_over(s) else int(rng.choice(sorted(system.actions[s]))))
-            if own[-1] >= 0:
-                rows.append(row)
-                chosen.append(own[-1])
-        per_system.append(own)
-    table = TablePolicy(np.array(rows), np.array(chosen), Interface.of(task))
-    return table, per_system
-
-
 @pytest.mark.parametrize("mode", ["label", "edge"])
 @pytest.mark.parametrize("radius", [0, 1, 2, 3])
 def test_finite_radii_agree_with_brute_force_over_all_policies(mode: Any, radius: int) -> None:
     task = hashed_task(places=6, mode=mode)
     states = states_of(range(400), places=6)
     systems = systems_of(task, states)
-    policy, own = _table_policy(task, states, systems, seed=radius)
+    policy, own = table_policy(task, states, systems, seed=radius)
     needed = [
         r
         for system, actions in zip(systems, own, strict=True)
@@ -142,7 +98,7 @@ def test_safe_by_deviating_again_and_again_in_a_cycle_is_not_safe_for_any_radius
     task = hashed_task(places=6)
     states = states_of(range(400), places=6)
     systems = systems_of(task, states)
-    policy, own = _table_policy(task, states, systems, seed=1)
+    policy, own = table_policy(task, states, systems, seed=1)
     forever = make_decider("otf", task).decide_many(states)
     often = make_decider("otf", task, policy=policy, radius=50).decide_many(states)
     assert set(np.flatnonzero(often == Verdict.SAFE)) < set(np.flatnonzero(forever == Verdict.SAFE))

@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 
 from safetest_gym.envs.jani_env import JaniEnv
 from safetest_gym.envs.rewards import PotentialShaping, StepCost
-from safetest_gym.errors import ActionError, ConfigError, StateError
+from safetest_gym.errors import ActionError, ConfigError, EvaluationError, StateError
 from tests.envs.walk import (
     DEAD_END,
     FAILING,
@@ -24,6 +24,7 @@ from tests.envs.walk import (
     walk_model,
     walk_properties,
 )
+from tests.jani.small import binary, guarded, minimal_model
 
 Trace = list[tuple[list[float], float, bool, bool, str | None]]
 
@@ -346,6 +347,11 @@ def test_arguments_survive_json() -> None:
         ({"observation": "int8"}, "observation must be one of float32"),
         ({"invalid_action": "ignore"}, "invalid_action must be one of raise"),
         ({"step_limit": 0}, "step_limit must be at least 1"),
+        ({"step_limit": "many"}, "step_limit must be at least 1"),
+        ({"step_limit": float("inf")}, "step_limit must be at least 1"),
+        ({"observed": "x"}, "observed must list names"),
+        ({"observed": 5}, "observed must list names"),
+        ({"observed": [5]}, "observed names 5"),
         ({"render_mode": "human"}, "render_mode must be one of ansi, rgb_array"),
         ({"picture": "lines"}, "unknown picture 'lines'"),
     ],
@@ -353,6 +359,79 @@ def test_arguments_survive_json() -> None:
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         walk(**arguments)
+
+
+@pytest.mark.parametrize("model", [5, None, [1]])
+def test_what_is_no_model_is_refused(model: Any) -> None:
+    with pytest.raises(ConfigError, match="a model is a file, JSON data, a Task or a generator"):
+        JaniEnv(model)
+
+
+def test_a_task_without_actions_is_no_environment() -> None:
+    model = minimal_model()
+    model["automata"][0]["edges"] = []
+    with pytest.raises(ConfigError, match="'minimal' has no action"):
+        JaniEnv(model)
+
+
+@pytest.mark.parametrize("action", [1.0, "left", None, [1], np.array([1]), 2**64, -(2**70)])
+def test_what_is_no_action_number_is_refused_and_the_episode_goes_on(action: Any) -> None:
+    env = walk()
+    env.reset(options=at(3))
+    with pytest.raises(ActionError):
+        env.step(action)
+    assert env.step(LEFT)[0].tolist() == [2.0, 2.0]
+
+
+def test_an_error_of_the_model_ends_the_episode() -> None:
+    model = guarded(binary("<", binary("/", 1, binary("-", 5, "x")), 10))
+    (destination,) = model["automata"][0]["edges"][0]["destinations"]
+    destination["assignments"] = [{"ref": "x", "value": binary("+", "x", 1)}]
+    env = JaniEnv(model)
+    env.reset(options={"state": [4]})
+    with pytest.raises(EvaluationError):
+        env.step(0)
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    env.reset(options={"state": [1]})
+    with pytest.raises(EvaluationError):
+        env.reset(options={"state": [5]})
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+def test_rendering_comes_after_reset() -> None:
+    with pytest.raises(ResetNeeded):
+        walk(render_mode="ansi").render()
+
+
+@pytest.mark.parametrize(
+    "options", [{"index": "a"}, {"index": 1.5}, {1: 2, "a": 3}, {"state": [[1, 2], [3]]}]
+)
+def test_reset_options_that_make_no_sense_are_refused(options: Any) -> None:
+    with pytest.raises((ConfigError, StateError)):
+        walk().reset(options=options)
+
+
+def test_start_states_are_listed_once_for_all_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = walk()
+    listings = []
+    enumerate_all = type(env.task.initial).enumerate
+
+    def counted(starts: Any, limit: int) -> Any:
+        listings.append(limit)
+        return enumerate_all(starts, limit)
+
+    monkeypatch.setattr(type(env.task.initial), "enumerate", counted)
+    found = [env.reset(options={"index": i})[0].tolist() for i in range(5)]
+    assert found == [[float(x), 2.0] for x in range(5)]
+    assert len(listings) == 1
+
+
+def test_bounds_beyond_the_observations_are_infinite_without_a_warning() -> None:
+    kind = {"kind": "bounded", "base": "real", "lower-bound": -1e300, "upper-bound": 1e300}
+    env = JaniEnv(minimal_model(variables=[{"name": "x", "type": kind, "initial-value": 0.0}]))
+    assert env.observation_space == gym.spaces.Box(-np.inf, np.inf, (1,))
 
 
 def test_ansi_and_pictures_show_the_state() -> None:

@@ -115,6 +115,11 @@ def test_a_property_without_the_term_is_an_error_that_names_both(reward: Reward)
         ({"cost": 1}, "unknown kind of reward None"),
         (5, "a reward is a Reward, mapping, list or text"),
         ({"kind": "step_cost", "cost": float("nan")}, "cost of StepCost must be a finite number"),
+        ({"kind": "step_cost", "cost": "much"}, "cost of StepCost must be a finite number"),
+        ({"kind": "potential_shaping", "gamma": None}, "gamma .* must be a finite number"),
+        ({"kind": "expression"}, "needs an 'expression'"),
+        ({"kind": "expression", "expression": 5}, "the expression of a reward is a text"),
+        ({"kind": "expression", "expression": "x", "when": [1]}, "when must be one of step"),
         ({"kind": "expression", "expression": "x", "when": "now"}, "when must be one of step"),
         ({"kind": "potential_shaping", "gamma": 1.5}, r"gamma .* must be in \[0, 1\]"),
     ],
@@ -127,4 +132,4 @@ def test_wrong_data_is_refused_with_what_would_be_right(data: Any, message: str)
 def test_an_empty_sum_is_worth_nothing() -> None:
     plan = SumReward(()).plan(BARE)
     assert not np.any(plan.constants)
-    assert plan.static
+    assert not plan.expressions

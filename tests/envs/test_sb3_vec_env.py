@@ -45,6 +45,7 @@ def test_it_behaves_like_a_dummy_vector_of_single_environments() -> None:
                 ended += 1
                 assert np.array_equal(info["terminal_observation"], other["terminal_observation"])
                 assert info["outcome"] == other["outcome"]
+                assert info["action_mask"].tolist() == other["action_mask"].tolist()
                 assert info["episode"]["l"] == other["episode"]["l"]
                 assert info["episode"]["r"] == pytest.approx(other["episode"]["r"])
             else:
@@ -79,11 +80,27 @@ def test_single_copies_can_have_a_shield() -> None:
     assert env.action_masks().tolist() == [[True, True, True], [True, True, False]]
 
 
+def test_the_mask_of_the_last_state_is_the_shielded_one() -> None:
+    env = ours(2, step_limit=1)
+    env.set_options(at(4))
+    env.reset()
+    env.env_method("set_shield", NoJumps(), indices=[1])
+    *_, infos = env.step(np.full(2, LEFT))
+    masks = [info["action_mask"].tolist() for info in infos]
+    assert masks == [[1, 1, 1], [1, 1, 0]]
+
+
 def test_unknown_methods_and_attributes_are_attribute_errors() -> None:
     env = ours()
     with pytest.raises(AttributeError, match="no method 'fly'"):
         env.env_method("fly")
     assert not env.has_attr("wings")
+
+
+def test_the_number_of_copies_may_be_a_whole_float() -> None:
+    envs = ours(2.0)  # type: ignore[arg-type]  # as configuration files give it
+    envs.seed(0)
+    assert envs.reset().shape == (2, 2)
 
 
 def test_it_counts_as_monitored() -> None:

@@ -9,7 +9,7 @@ import pytest
 from safetest_gym.envs import JaniEnv
 from safetest_gym.envs.shield_wrapper import ShieldWrapper
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
-from safetest_gym.errors import ConfigError
+from safetest_gym.errors import ActionError, ConfigError
 from safetest_gym.repair.shields import DeciderShield, ShieldError
 
 LINE = OneWayLine(packages=1, locations=5)
@@ -45,6 +45,15 @@ def test_in_mode_replace_any_action_may_be_asked_for_and_no_run_fails() -> None:
         if terminated or truncated:
             env.reset()
     assert 0 < replaced < 200
+
+
+@pytest.mark.parametrize("action", [-1, 99])
+def test_an_action_that_does_not_exist_is_refused_not_replaced(action: int) -> None:
+    inner = JaniEnv(LINE)
+    env = ShieldWrapper(inner, DeciderShield(inner.task), mode="replace")
+    env.reset(seed=0)
+    with pytest.raises(ActionError):
+        env.step(np.int64(action))
 
 
 def test_replacing_does_not_touch_the_environments_random_state() -> None:

@@ -139,6 +139,39 @@ def test_inapplicable_actions_are_treated_as_in_single_environments(choice: str)
         assert rounded(*found[:4]) == rounded(*expected[:4])
 
 
+@pytest.mark.parametrize("actions", [[0.5, 1.0, 1.0], ["a"] * 3, [None] * 3, 1, [[1], [1], [1]]])
+def test_actions_that_are_no_integers_are_refused(actions: Any) -> None:
+    envs = vector()
+    envs.reset(seed=0)
+    with pytest.raises(ActionError, match="expected 3 actions"):
+        envs.step(actions)
+
+
+def test_seeds_may_be_numpy_integers() -> None:
+    seeds = [3, 1, 2]
+    assert vector().reset(seed=list(np.array(seeds)))[0].tolist() == (
+        vector().reset(seed=seeds)[0].tolist()
+    )
+
+
+@pytest.mark.parametrize("count", ["two", None, 1.5, float("inf"), 0, True])
+def test_the_number_of_copies_is_a_whole_number(count: Any) -> None:
+    with pytest.raises(ConfigError, match="num_envs must be at least 1"):
+        vector(count)
+
+
+def test_a_mask_of_another_shape_is_refused() -> None:
+    class Narrow:
+        def mask(self, state: Any) -> Any:
+            return np.ones(1, np.bool_)
+
+    envs = vector()
+    envs.reset(seed=0)
+    envs.set_shield(Narrow())
+    with pytest.raises(ConfigError, match="shape"):
+        envs.action_masks()
+
+
 def test_wrong_numbers_of_actions_and_seeds_are_refused() -> None:
     env = vector(3)
     with pytest.raises(ConfigError, match="3 environments need as many seeds"):
@@ -146,7 +179,7 @@ def test_wrong_numbers_of_actions_and_seeds_are_refused() -> None:
     with pytest.raises(ResetNeeded):
         env.step(np.zeros(3, np.int64))
     env.reset(seed=0)
-    with pytest.raises(ActionError, match="3 environments need as many actions"):
+    with pytest.raises(ActionError, match="expected 3 actions"):
         env.step(np.zeros(2, np.int64))
 
 
@@ -168,6 +201,14 @@ def test_a_shield_is_in_all_masks() -> None:
     _, infos = env.reset(options=at(3))
     assert infos["action_mask"].tolist() == [[1, 1, 0], [1, 1, 0]]
     assert env.action_masks().tolist() == [[True, True, False]] * 2
+
+
+def test_a_shield_is_in_the_masks_of_last_states_too() -> None:
+    env = vector(2, autoreset_mode="SameStep", step_limit=1)
+    env.set_shield(NoJumps())
+    env.reset(options=at(4))
+    *_, infos = env.step(np.full(2, LEFT))
+    assert infos["final_info"]["action_mask"].tolist() == [[1, 1, 0], [1, 1, 0]]
 
 
 def test_integers_that_floats_cannot_hold_are_refused() -> None:

@@ -185,6 +185,12 @@ def test_a_decider_of_another_radius_is_refused() -> None:
         find_faults(task, policy, runs, BruteDecider(task, policy, 1), radius=2)
 
 
+def test_a_decider_of_another_task_is_refused() -> None:
+    task, policy, runs = setting(1)
+    with pytest.raises(ConfigError, match="the decider was made for another"):
+        find_faults(task, policy, runs, make_decider("otf", setting(2)[0]))
+
+
 def test_no_runs_have_no_faults() -> None:
     task, policy, runs = setting(1)
     found: FaultAnalysis = find_faults(task, policy, runs[:0], BruteDecider(task))

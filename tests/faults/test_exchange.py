@@ -55,9 +55,10 @@ def test_start_states_are_read_back_by_the_task(tmp_path: Path, task: Task, data
     ("line", "message"),
     [
         ("{", "line 1"),
-        ("[]", "expected an object"),
+        ("[]", r"f\.jsonl, line 1: expected an object"),
         (json.dumps({"task": "other"}), "another task"),
-        (json.dumps({"state": {}}), "line 1.*not a state"),
+        (json.dumps({"state": {}}), "line 1.*no 'action' is known"),
+        (json.dumps({"state": {}, "action": 0}), "line 1.*no 0 is known"),
     ],
 )
 def test_wrong_lines_are_named(line: str, message: str, tmp_path: Path, task: Task) -> None:
@@ -72,3 +73,28 @@ def test_wrong_rows_are_named(tmp_path: Path, task: Task) -> None:
     (tmp_path / "f.csv").write_text("\n".join([*lines, "dive,1,2"]))
     with pytest.raises(StoreError, match="line 4"):
         read_csv(tmp_path / "f.csv", task)
+
+
+def test_a_table_without_its_head_is_refused(tmp_path: Path, task: Task) -> None:
+    write_csv(tmp_path / "f.csv", task, faults())
+    lines = (tmp_path / "f.csv").read_text().splitlines()
+    for kept in ([], lines[1:]):
+        (tmp_path / "f.csv").write_text("\n".join(kept))
+        with pytest.raises(StoreError, match="no column action, alternatives"):
+            read_csv(tmp_path / "f.csv", task)
+
+
+def test_a_table_of_another_task_is_refused(tmp_path: Path, task: Task, data: Path) -> None:
+    write_csv(tmp_path / "f.csv", task, faults())
+    twin = load_task(data / "glider.jani", failure="height <= 1")
+    with pytest.raises(StoreError, match="line 2: a fault of another task"):
+        read_csv(tmp_path / "f.csv", twin)
+
+
+@pytest.mark.parametrize("read", [read_jsonl, read_csv])
+def test_a_file_that_is_no_text_is_named(
+    read: Callable[..., list[Fault]], tmp_path: Path, task: Task
+) -> None:
+    (tmp_path / "f").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(StoreError, match="holds no faults"):
+        read(tmp_path / "f", task)

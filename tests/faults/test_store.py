@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import pickle
 import sqlite3
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +183,91 @@ def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(StoreError, match="format 99"):
         FaultStore(path)
+
+
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE faults (mine)")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="of another program"):
+        FaultStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_refused_file_is_not_kept_locked(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    FaultStore(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE about SET value = '99' WHERE key = 'version'")
+        connection.commit()
+    with pytest.raises(StoreError):
+        FaultStore(path)
+    with closing(sqlite3.connect(path, timeout=0)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+
+
+def test_a_full_disk_is_told_as_such_and_the_store_goes_on(tmp_path: Path, task: Task) -> None:
+    store = FaultStore(tmp_path / "s.db")
+    with store._file.reading() as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match="full"):
+            store.add(task, [fault(state) for state in range(2000)])
+        connection.execute("PRAGMA max_page_count = 100000")
+    assert store.count(task) == 0
+    assert len(store.add(task, [fault(1)]).new) == 1
+
+
+def test_a_damaged_store_raises_errors_of_ours(tmp_path: Path, task: Task) -> None:
+    store = FaultStore(tmp_path / "s.db")
+    store.add(task, [fault(1)])
+    with store._file.reading() as connection:
+        connection.execute("UPDATE faults SET state = '[1, 2, 3]'")
+        with pytest.raises(StoreError, match="does not fit"):
+            store.faults(task)
+        connection.execute("DROP TABLE history")
+        connection.execute("DROP TABLE faults")
+    for read in (store.faults, store.count):
+        with pytest.raises(StoreError, match=r"s\.db: no such table"):
+            read(task)
+
+
+def test_a_store_that_may_not_be_written_can_be_read(
+    tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultStore(tmp_path / "s.db") as store:
+        store.add(task, [fault(1)])
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with FaultStore(tmp_path / "s.db") as store:
+        assert len(store.faults(task)) == 1
+        with pytest.raises(StoreError, match="readonly"):
+            store.add(task, [fault(2)])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.db"]
+
+
+def test_many_may_begin_a_store_at_the_same_time(tmp_path: Path) -> None:
+    barrier = threading.Barrier(8)
+
+    def begin(path: Path) -> None:
+        barrier.wait(30)
+        FaultStore(path).close()
+
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(10):
+            list(threads.map(begin, [tmp_path / f"{number}.db"] * 8))
+
+
+def test_a_fork_leaves_the_connection_of_its_parent_alone(
+    tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FaultStore(tmp_path / "s.db")
+    with store._file.reading() as before:
+        monkeypatch.setattr(os, "getpid", lambda: -2)
+        store.add(task, [fault(1)])
+        with store._file.reading() as after:
+            assert after is not before
+        assert before.execute("SELECT count(*) FROM faults").fetchone() == (1,)
 
 
 def test_the_policy_asked_may_have_no_fault(tmp_path: Path, task: Task) -> None:

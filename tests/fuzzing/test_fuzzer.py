@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from safetest_gym.engine import machine
-from safetest_gym.errors import ConfigError, LimitError
+from safetest_gym.errors import ActionError, ConfigError, EvaluationError, LimitError
 from safetest_gym.fuzzing import End, FuzzBudget, Fuzzer, Run, Runs
-from safetest_gym.policies import CallablePolicy, Interface, Policy, RandomPolicy
+from safetest_gym.policies import CallablePolicy, Interface, Policy, RandomPolicy, evaluate
 from safetest_gym.task import Task, load_task
 from tests.oracles.fuzzing import SlowFuzzing, State
 from tests.oracles.random_tasks import grid_task, random_task
@@ -195,6 +195,55 @@ def test_a_policy_that_only_python_can_ask_gives_the_same_runs(
     assert same(one.run(50), other.run(50))
 
 
+class _Wrong:
+    """A policy that somebody wrote, who did not read what it must give."""
+
+    def __init__(self, task: Task, answer: Callable[..., Any]) -> None:
+        self.interface, self.actions = Interface.of(task), answer
+
+    def bind(self, task: object) -> _Wrong:
+        return self
+
+    def native(self) -> None:
+        return
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda states, masks: masks.argmin(axis=1), "are applicable"),
+        (lambda states, masks: np.full(len(states), 99), "chose action 99"),
+        (lambda states, masks: np.full(len(states), -1), "chose action -1"),
+        (lambda states, masks: np.zeros(1, np.int64), "whole numbers"),
+        (lambda states, masks: masks.argmax(axis=1) + 0.5, "float64"),
+    ],
+)
+def test_a_policy_with_a_wrong_answer_does_not_pass_for_one_at_a_dead_end(
+    answer: Callable[..., Any], message: str, data: Any
+) -> None:
+    task = load_task(data / "ferry.jani", data / "ferry.props.jani")
+    policy: Any = _Wrong(task, answer)
+    with pytest.raises(ActionError, match=message):
+        Fuzzer(task, policy).run(20)
+    with pytest.raises(ActionError, match=message):
+        evaluate(policy, task, 3, 1)
+
+
+def test_limits_beyond_all_runs_are_no_limits() -> None:
+    task = grid_task()
+    given: Any = {"strategy": "greedy", "budget": FuzzBudget(search=2**70)}
+    far = Fuzzer(task, policy_of(task), lookahead=10**30, max_steps=10**30, **given)
+    assert same(far.run(20), Fuzzer(task, policy_of(task), lookahead=math.inf, **given).run(20))
+
+
+def test_a_distance_without_a_value_is_named() -> None:
+    task = grid_task()
+    name = task.variables[0].name
+    fuzzer = Fuzzer(task, policy_of(task), strategy="greedy", distance=f"1 / ({name} - {name})")
+    with pytest.raises(EvaluationError, match="division by zero"):
+        fuzzer.run(5)
+
+
 @pytest.mark.parametrize(("strategy", "lookahead"), WAYS)
 def test_run_k_does_not_depend_on_what_is_run_before_it(strategy: Any, lookahead: float) -> None:
     task = grid_task(7)
@@ -289,6 +338,23 @@ def test_runs_survive_the_way_through_plain_data() -> None:
     runs = Fuzzer(task, policy_of(task), strategy="greedy").run(30)
     back = Runs.of(task, [Run.from_dict(run.as_dict(task), task) for run in runs])
     assert same(runs, back)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"end": "lost"}, "no 'LOST' is known"),
+        ({"actions": ["fly"]}, "no 'fly' is known"),
+        ({"actions": []}, "states and 0 actions"),
+        ({"states": [[1]]}, "shape"),
+        ({"run": "first"}, "invalid literal"),
+    ],
+)
+def test_plain_data_that_is_no_run_is_refused(change: dict[str, Any], message: str) -> None:
+    task = grid_task()
+    data = Fuzzer(task, policy_of(task)).run(1)[0].as_dict(task)
+    with pytest.raises(ConfigError, match=message):
+        Run.from_dict({**data, **change}, task)
 
 
 def test_a_budget_of_seconds_keeps_the_first_runs() -> None:

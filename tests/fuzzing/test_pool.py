@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -74,6 +75,11 @@ def test_the_same_seed_gives_the_same_pool_and_another_one_another() -> None:
     task = grid_task(8)
     assert pool_of(task) == pool_of(task)
     assert pool_of(task) != pool_of(task, seed=5)
+
+
+def test_any_whole_number_is_a_seed() -> None:
+    task = grid_task()
+    assert pool_of(task, seed=-1) != pool_of(task, seed=0)
 
 
 def test_failing_states_and_dead_ends_stay_out() -> None:
@@ -203,7 +209,16 @@ def test_forward_offers_one_outcome_of_each_action() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"size": 0}, {"walk": 0}, {"novelty": 4}, {"bias": "best"}, {"starts": 0}]
+    "options",
+    [
+        {"size": 0},
+        {"walk": 0},
+        {"novelty": 4},
+        {"bias": "best"},
+        {"starts": 0},
+        {"seconds": math.nan},
+        {"walks": -1},
+    ],
 )
 def test_wrong_options_are_named(options: Any) -> None:
     with pytest.raises(ConfigError):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from safetest_gym.engine.evaluation import evaluate
 from safetest_gym.errors import JaniError
 from safetest_gym.jani import format_expression, read_condition, read_model
 from safetest_gym.jani.tree import Expression, Literal, Model, Operation, Reference
@@ -55,7 +56,7 @@ FOLDED = [
     (binary("-", 1, 2.5), -1.5),
     (binary("*", 10**30, 10**30), 10**60),
     (binary("/", 1, 3), 1 / 3),
-    (binary("/", 10**400, 10**399), 10.0),
+    (binary("/", 7, 2), 3.5),
     (binary("%", -7, 3), 2),
     (binary("%", 7, -3), -2),
     (binary("pow", 2, 10), 1024),
@@ -91,6 +92,13 @@ def test_operations_on_constants_are_evaluated(node: Any, value: Any, model: Mod
     assert found.kind == ("real" if isinstance(value, float) else "int")
 
 
+def test_an_int_becomes_a_real_before_it_is_divided_as_it_does_in_a_state(model: Model) -> None:
+    operands = (Literal(2**53 + 1, "int"), Literal(3, "int"))
+    found = compared(binary("/", 2**53 + 1, 3), model)
+    assert isinstance(found, Literal)
+    assert found.value == evaluate(Operation("/", operands, "real"), {})
+
+
 @pytest.mark.parametrize(
     "node",
     [
@@ -103,6 +111,7 @@ def test_operations_on_constants_are_evaluated(node: Any, value: Any, model: Mod
         binary("pow", -1.0, 0.5),
         binary("*", 1e300, 1e300),
         binary("+", 10**400, 0.5),
+        binary("/", 10**400, 10**399),
         unary("asin", 2),
         unary("cot", 0),
         unary("cosh", 1e6),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from safetest_gym.errors import JaniError
@@ -354,3 +355,45 @@ def test_all_errors_of_a_document_come_at_once() -> None:
         "$.automata[1].edges[0].guard.exp.right",
         "$.system.syncs[0].result",
     ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_function_of_an_automaton_cannot_hide_one_of_the_model(order: int) -> None:
+    def function(name: str, body: Any) -> dict[str, Any]:
+        return {"name": name, "type": "int", "parameters": [], "body": body}
+
+    model = minimal_model(functions=[function("f", 1)])
+    own = [function("g", {"op": "call", "function": "f", "args": []}), function("f", 2)]
+    model["automata"][0]["functions"] = own[::order]
+    with pytest.raises(JaniError, match="function 'f' is declared twice"):
+        read_model(model)
+
+
+def test_instances_get_names_that_no_automaton_has() -> None:
+    model = minimal_model()
+    model["automata"].append({**model["automata"][0], "name": "A#2"})
+    elements = [{"automaton": name} for name in ("A", "A", "A#2")]
+    model["system"] = {"elements": elements, "syncs": []}
+    assert [automaton.name for automaton in read_model(model).automata] == ["A", "A#3", "A#2"]
+
+
+@pytest.mark.parametrize("elements", [5, None, "A", {"automaton": "A"}])
+def test_elements_that_are_no_list_are_an_error_also_where_they_synchronise(elements: Any) -> None:
+    syncs = [{"synchronise": ["go"], "result": "go"}]
+    with pytest.raises(JaniError) as caught:
+        read_model(minimal_model(system={"elements": elements, "syncs": syncs}))
+    assert caught.value.path == "$.system.elements"
+
+
+def test_a_constant_may_have_any_number_of_digits() -> None:
+    model = minimal_model(constants=[{"name": "N", "type": "int"}])
+    digests = {read_model(model, constants={"N": 10**n}).digest for n in (5000, 5001)}
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize("value", [np.int64(5), np.array([True, False]), 1])
+def test_a_bool_constant_is_given_as_a_bool(value: Any) -> None:
+    model = minimal_model(constants=[{"name": "B", "type": "bool"}])
+    assert read_model(model, constants={"B": np.bool_(True)}).constants == {"B": True}
+    with pytest.raises(JaniError, match="of type bool"):
+        read_model(model, constants={"B": value})

@@ -12,8 +12,8 @@ from safetest_gym.errors import JaniError, JaniErrorGroup
 from safetest_gym.jani import (
     format_expression,
     read_condition,
+    read_goal,
     read_model,
-    read_objective,
     read_properties,
     read_start,
 )
@@ -327,10 +327,25 @@ def test_bare_files_are_conditions_starts_and_objectives(model: Model, tmp_path:
     assert isinstance(read_start(start, model), StartValues)
     assert isinstance(read_start(condition, model), StartCondition)
     assert isinstance(read_start("x == 1", model), StartCondition)
-    assert read_objective(objective, model).goal is not None
-    assert read_objective(objective, model).name == "o.jani"
+
+
+def test_a_goal_is_an_objective_or_a_bare_condition(model: Model, tmp_path: Path) -> None:
+    write(tmp_path, "c.jani", state_condition(binary("=", "x", 1)))
+    file = write(tmp_path, "o.jani", {"op": "objective", "goal": {"file": "c.jani"}})
+    objective = read_goal(file, model)
+    assert isinstance(objective, PlanningProperty)
+    assert objective.name == "o.jani"
+    assert objective.goal is not None
+    for bare in (tmp_path / "c.jani", "x == 1", binary("=", "x", 1)):
+        assert not isinstance(read_goal(bare, model), PlanningProperty)
 
 
 def test_the_goal_reward_of_a_bare_objective_is_kept(model: Model) -> None:
-    found = read_objective({"op": "objective", "goal": True, "goal-reward": "x"}, model)
+    found = read_goal({"op": "objective", "goal": True, "goal-reward": "x"}, model)
+    assert isinstance(found, PlanningProperty)
     assert found.goal_reward is not None
+
+
+def test_an_error_in_a_reward_of_an_objective_is_not_passed_over(model: Model) -> None:
+    with pytest.raises(JaniError, match="unknown identifier 'u'"):
+        read_goal({"op": "objective", "goal": True, "step-reward": "u"}, model)

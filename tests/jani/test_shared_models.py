@@ -9,8 +9,8 @@ import pytest
 
 from safetest_gym.jani import (
     read_condition,
+    read_goal,
     read_model,
-    read_objective,
     read_properties,
     read_start,
 )
@@ -52,9 +52,13 @@ def test_parts_that_come_as_bare_files_are_read(shared: Path) -> None:
     assert read_condition(folder / "bouncing_ball.safe.jani", ball).kind == "bool"
     assert isinstance(read_start(folder / "bouncing_ball.start.jani", ball), StartValues)
     assert isinstance(read_start(folder / "bouncing_ball.start_compact.jani", ball), StartCondition)
-    assert read_objective(folder / "bouncing_ball.objective.jani", ball).goal is not None
+    objective = read_goal(folder / "bouncing_ball.objective.jani", ball)
+    assert isinstance(objective, PlanningProperty)
+    assert objective.goal is not None
     line = read_model(folder / "linetrack.jani")
-    assert read_objective(folder / "linetrack.goal.jani", line).goal_reward is not None
+    objective = read_goal(folder / "linetrack.goal.jani", line)
+    assert isinstance(objective, PlanningProperty)
+    assert objective.goal_reward is not None
 
 
 @pytest.mark.parametrize("states", [1000])

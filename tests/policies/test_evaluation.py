@@ -22,6 +22,7 @@ from safetest_gym.policies import (
 )
 from safetest_gym.policies.runs import ENDS
 from safetest_gym.task import Task, load_task
+from tests.jani.small import minimal_model
 from tests.oracles.policies import random_network
 from tests.oracles.policy_graph import policy_graph
 
@@ -173,8 +174,10 @@ def test_start_states_of_a_wrong_shape_are_refused(data: Path) -> None:
         evaluate(RandomPolicy(Interface.of(task)), task, np.zeros(4))
 
 
-@pytest.mark.parametrize("options", [{"step_limit": 0}, {"max_states": -1}, {"threads": 0}])
-def test_impossible_budgets_are_refused(options: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "options", [{"step_limit": 0}, {"max_states": -1}, {"threads": 0}, {"step_limit": 2.5}]
+)
+def test_impossible_budgets_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="at least"):
         EvaluationConfig(**options)
 
@@ -183,6 +186,21 @@ def test_no_runs_are_refused(data: Path) -> None:
     task = _task(data)
     with pytest.raises(ConfigError, match="runs_per_start"):
         evaluate(RandomPolicy(Interface.of(task)), task, 10, 0)
+
+
+def test_the_number_of_starts_may_be_one_of_numpy(data: Path) -> None:
+    task = _task(data)
+    policy = RandomPolicy(Interface.of(task))
+    number: Any = np.int64(2)
+    assert len(evaluate(policy, task, number, 3).starts) == 2
+    with pytest.raises(ConfigError, match="starts must be an integer"):
+        evaluate(policy, task, 2.5, 3)  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_task_without_start_states_cannot_be_evaluated() -> None:
+    task = load_task(minimal_model(**{"restrict-initial": {"exp": False}}))
+    with pytest.raises(StartError, match="empty"):
+        evaluate(RandomPolicy(Interface.of(task)), task, 5, 3)
 
 
 @pytest.mark.slow

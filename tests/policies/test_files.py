@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from safetest_gym.policies import (
     Interface,
     RandomPolicy,
     TablePolicy,
+    TreeEnsemblePolicy,
     load_policy,
     read_vec_normalize,
     save_policy,
@@ -52,6 +54,11 @@ def test_a_policy_made_for_other_variables_is_refused_with_the_difference(tmp_pa
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="there is no policy file"):
         load_policy(tmp_path / "net.nnet", TASK)
+
+
+def test_a_folder_is_told_from_a_file(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"is a folder; give a policy file, such as .*model\.zip"):
+        load_policy(tmp_path, TASK)
 
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
@@ -107,3 +114,57 @@ def test_importing_policies_loads_no_learner_no_library_and_no_numba() -> None:
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("suffix", [".nnet", ".jani2nnet", ".pt", ".zip", ".npz", ".json", ".ubj"])
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"garbage", b"PK\x03\x04", b"{}", b"null", b"\x80\x04K\x01.", b"inf,inf,inf\ninf,inf\n"],
+)
+def test_whatever_a_file_holds_it_is_a_policy_or_a_policy_error(
+    raw: bytes, suffix: str, tmp_path: Path
+) -> None:
+    file = tmp_path / f"policy{suffix}"
+    file.write_bytes(raw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch comments on pickle protocols
+        with pytest.raises(PolicyError):
+            load_policy(file, TASK)
+
+
+@pytest.mark.parametrize("suffix", [".nnet", ".pt", ".npz", ".json"])
+def test_a_file_cut_short_is_refused(suffix: str, tmp_path: Path) -> None:
+    file = tmp_path / f"policy{suffix}"
+    policies = {
+        ".npz": TablePolicy.from_dict({(1, 2): "a1"}, interface(2, 2)),
+        ".json": TreeEnsemblePolicy((), np.zeros(2, np.float32), interface(2, 2)),
+    }
+    save_policy(policies.get(suffix, random_network(np.random.default_rng(0), (2, 2))), file)
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(PolicyError):
+        load_policy(file, TASK)
+
+
+def test_an_array_is_no_table(tmp_path: Path) -> None:
+    with (tmp_path / "table.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(PolicyError, match="no table policy"):
+        load_policy(tmp_path / "table.npz", TASK)
+
+
+def test_a_policy_that_cannot_be_written_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "table.npz"
+    save_policy(TablePolicy.from_dict({(1, 2): "a1"}, interface(2, 2)), target)
+    before = target.read_bytes()
+
+    def full(file: Path, **_: object) -> None:
+        file.write_bytes(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="no space"):
+        save_policy(TablePolicy.from_dict({(1, 2): "a0"}, interface(2, 2)), target)
+    assert target.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [target]

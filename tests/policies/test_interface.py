@@ -31,6 +31,24 @@ def test_a_local_variable_s_long_name_matches_the_plain_one() -> None:
     assert Interface(("main.x",), ("go", "stop")).bind(TASK).columns == (0,)
 
 
+def test_of_many_differences_of_a_kind_the_first_are_told_and_the_others_counted() -> None:
+    many = Interface(tuple(f"v{number}" for number in range(22)), ("go", "stop"))
+    with pytest.raises(PolicyError) as error:
+        many.bind(TASK)
+    assert str(error.value) == (
+        "the policy was not made for this task: the policy's variable 'v0' is not in the task; "
+        "the policy's variable 'v1' is not in the task; "
+        "the policy's variable 'v2' is not in the task; and 19 more like it"
+    )
+
+
+def test_two_names_for_one_variable_of_the_task_are_refused() -> None:
+    with pytest.raises(
+        PolicyError, match="several variables of the policy could be the task's 'x'"
+    ):
+        Interface(("left.x", "right.x"), ("go", "stop")).bind(TASK)
+
+
 def test_the_interface_of_a_task_takes_everything_in_order() -> None:
     names = Interface.of(TASK)
     assert names.variables == TASK.names

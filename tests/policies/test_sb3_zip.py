@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import pickle
 import zipfile
@@ -118,6 +119,26 @@ def test_a_file_that_is_no_sb3_zip_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("data", "{}")
     with pytest.raises(PolicyError, match="is no Stable-Baselines3 zip"):
+        read_sb3_layers(path)
+
+
+@pytest.mark.parametrize("data", ["[]", "null", '{"observation_space": 5}', '{"policy_class": 1}'])
+def test_a_zip_with_other_data_is_refused(data: str, tmp_path: Path) -> None:
+    path, weights = tmp_path / "model.zip", io.BytesIO()
+    torch.save({}, weights)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", data)
+        archive.writestr("policy.pth", weights.getvalue())
+    with pytest.raises(PolicyError):
+        read_sb3_layers(path)
+
+
+def test_a_zip_with_damaged_weights_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", "{}")
+        archive.writestr("policy.pth", b"PK damaged")
+    with pytest.raises(PolicyError, match=r"model\.zip"):
         read_sb3_layers(path)
 
 

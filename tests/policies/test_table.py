@@ -59,9 +59,10 @@ def test_an_unknown_action_is_refused() -> None:
         TablePolicy.from_dict({(1,): "jump"}, interface(1, 2))
 
 
-def test_integers_that_no_float_can_tell_apart_are_refused() -> None:
+@pytest.mark.parametrize("value", [2**60, -(2**63), np.uint64(2**64 - 1)])
+def test_integers_that_no_float_can_tell_apart_are_refused(value: int) -> None:
     with pytest.raises(PolicyError, match="beyond"):
-        TablePolicy(np.array([[2**60]]), np.array([0]), interface(1, 1))
+        TablePolicy(np.array([[value]]), np.array([0]), interface(1, 1))
 
 
 def test_an_empty_table_knows_no_state() -> None:

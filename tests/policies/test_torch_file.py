@@ -74,7 +74,10 @@ def test_a_module_with_other_parts_is_refused(tmp_path: Path) -> None:
         load_policy(tmp_path / "net.pt", TASK, allow_pickle=True)
 
 
-def test_a_state_dict_with_other_parts_is_refused(tmp_path: Path) -> None:
-    torch.save({"encoder.weight": torch.zeros(2, 3)}, tmp_path / "net.pt")
-    with pytest.raises(PolicyError, match=r"'encoder\.weight' is no part"):
+@pytest.mark.parametrize(
+    ("key", "value"), [("encoder.weight", torch.zeros(2, 3)), ("0.weight", 3), (0, torch.zeros(2))]
+)
+def test_a_state_dict_with_other_parts_is_refused(key: Any, value: Any, tmp_path: Path) -> None:
+    torch.save({key: value}, tmp_path / "net.pt")
+    with pytest.raises(PolicyError, match=f"{key!r} is no part"):
         load_policy(tmp_path / "net.pt", TASK, activation="relu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,32 @@ def test_penalty_trees_change_no_other_decision() -> None:
     known = {tuple(state) for state in faults.states}
     other = np.array([tuple(state) not in known for state in states])
     assert (policy.scores(states[other]) == repaired.scores(states[other])).all()
+
+
+@pytest.mark.parametrize("vector", [True, False])
+def test_penalty_trees_tell_large_integers_apart_that_the_policy_can_tell_apart(
+    vector: bool,
+) -> None:
+    policy = forest(1, vector=vector)
+    found = faults_of(policy, 3, 30)
+    faults = dataclasses.replace(found, states=found.states * 10**9 + 2**40)
+    repaired, report = repair(policy, faults, method="penalty-trees")
+    assert report.all_fixed
+    assert bad_decisions(repaired, faults, "strong") == []
+
+
+def test_states_of_another_task_or_without_a_value_are_refused() -> None:
+    policy = forest(1, vector=True)
+    faults = faults_of(policy, 3, 30)
+    narrow = dataclasses.replace(faults, states=faults.states[:, :2])
+    with pytest.raises(ConfigError, match="the faults have 2 variables"):
+        repair(policy, narrow, method="leaves")
+    nothing = dataclasses.replace(faults, states=faults.states * np.nan)
+    with pytest.raises(ConfigError, match="no finite numbers"):
+        repair(policy, nothing, method="leaves")
+    keep = KeepSet(states=faults.states, applicable=faults.applicable[:, :2])
+    with pytest.raises(ConfigError, match="what to keep have 2 actions"):
+        repair(policy, faults, method="leaves", keep=keep)
 
 
 def test_a_repaired_ensemble_is_an_ordinary_classifier(tmp_path: Any) -> None:

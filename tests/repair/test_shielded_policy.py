@@ -92,6 +92,14 @@ def test_an_observation_that_shows_no_state_is_refused() -> None:
         shielded.predict(observation)
 
 
+def test_a_guarded_policy_is_of_one_task() -> None:
+    env = SB3VecEnv(LINE, num_envs=1)
+    policy = policy_from_sb3(MaskablePPO("MlpPolicy", env, seed=0, device="cpu"))
+    twin = open_task(LINE, {"failure": "truck_0 == 0"})[0]
+    with pytest.raises(ShieldError, match="was made for"):
+        evaluate(GuardedPolicy(policy, DeciderShield(env.task)), twin)
+
+
 def test_a_guarded_policy_is_safe_from_every_start_that_is() -> None:
     env = SB3VecEnv(LINE, num_envs=1)
     model = MaskablePPO("MlpPolicy", env, seed=0, device="cpu")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from pathlib import Path
 
@@ -143,6 +144,17 @@ def test_unknown_actions_are_permitted_only_where_none_is_known_to_be_safe(task:
     assert shield.unknown == (verdicts == Verdict.UNKNOWN).any(axis=1).sum() > 0
 
 
+def test_a_budget_is_not_used_up_by_what_earlier_states_needed() -> None:
+    task = open_task(OneWayLine(packages=4, locations=8), {})[0]
+    states = walked_states(task, 3000)
+    limited = DeciderShield(task, budget={"states": 10_000})
+    exact = DeciderShield(task)
+    for part in np.array_split(states, 5):
+        assert (limited.mask_many(part) == exact.mask_many(part)).all()
+    assert limited.unknown == 0
+    assert limited.decider.statistics.states <= 10_000 < exact.decider.statistics.states
+
+
 @pytest.mark.parametrize("kind", ["faults", "decider", "learned", "combined"])
 def test_a_saved_shield_masks_the_same_when_loaded(task: Task, tmp_path: Path, kind: str) -> None:
     shield = _shield(task, kind)
@@ -196,6 +208,48 @@ def test_a_file_that_holds_no_shield_is_refused(task: Task, tmp_path: Path) -> N
     np.savez(tmp_path / "array.npz", header=np.array("{}"))
     with pytest.raises(ShieldError, match="holds no shield"):
         load_shield(tmp_path / "array.npz", task)
+
+
+@pytest.mark.parametrize("kind", ["faults", "decider", "learned"])
+def test_a_damaged_file_is_named(task: Task, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "shield"
+    save_shield(_shield(task, kind), path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    header = json.loads(str(arrays["header"]))
+    lame = [
+        {**header, "parts": [{**header["parts"][0], "kind": "magic"}]},
+        {**header, "parts": [{"kind": kind}]},
+        {name: value for name, value in header.items() if name != "digest"},
+    ]
+    for wrong in lame:
+        np.savez(tmp_path / "lame.npz", **{**arrays, "header": np.array(json.dumps(wrong))})
+        with pytest.raises(ShieldError, match="is damaged"):
+            load_shield(tmp_path / "lame.npz", task)
+    if kind == "decider":
+        return
+    for name in arrays.keys() - {"header"}:
+        part = {key: array for key, array in arrays.items() if key != name}
+        np.savez(tmp_path / "lame.npz", **part)
+        with pytest.raises(ShieldError, match="is damaged"):
+            load_shield(tmp_path / "lame.npz", task)
+
+
+def test_a_pair_that_is_none_of_the_task_is_refused(task: Task) -> None:
+    state = walked_states(task, 1)
+    for action in (-1, task.num_actions):
+        with pytest.raises(ShieldError, match="has the actions"):
+            FaultShield(task).add_pairs(state, np.array([action]))
+
+
+def test_a_combination_of_combinations_is_saved_part_by_part(task: Task, tmp_path: Path) -> None:
+    inner = _shield(task, "combined")
+    shield = CombinedShield(inner, _shield(task, "learned"))
+    assert [part.kind for part in shield.parts] == ["faults", "decider", "learned"]
+    save_shield(shield, tmp_path / "shield")
+    states = walked_states(task, 100)
+    loaded = load_shield(tmp_path / "shield", task)
+    assert (loaded.mask_many(states) == shield.mask_many(states)).all()
 
 
 def test_a_combination_of_nothing_is_refused() -> None:

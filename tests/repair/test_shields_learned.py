@@ -73,6 +73,12 @@ def test_too_few_states_are_refused_with_what_to_do(task: Task, states: np.ndarr
         LearnedShield.learn(task, states[:3])
 
 
+def test_a_decider_of_another_task_is_refused(task: Task, states: np.ndarray) -> None:
+    other = open_task(OneWayLine(packages=3, locations=6), {"failure": "truck_0 == 0"})[0]
+    with pytest.raises(ConfigError, match="the decider was made for another"):
+        LearnedShield.learn(task, states, decider=make_decider("otf", other))
+
+
 def test_walked_states_are_different_and_not_terminal(task: Task) -> None:
     states = walked_states(task, 500, seed=4)
     assert len(np.unique(states, axis=0)) == len(states)

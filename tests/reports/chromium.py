@@ -33,7 +33,7 @@ given, taken = (fcntl.fcntl(int(n), fcntl.F_DUPFD, 10) for n in sys.argv[1:3])
 os.dup2(given, 3), os.dup2(taken, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-_KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "Tab": 9}
+_KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "Tab": 9, "Escape": 27, "Enter": 13}
 
 
 def find_chromium() -> str | None:
@@ -154,8 +154,14 @@ class Tab:
         """Press and release a key."""
         for kind in ("rawKeyDown", "keyUp"):
             code = _KEYS[key]
+            text = {"text": "\r"} if key == "Enter" and kind == "rawKeyDown" else {}
             self._send(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
+                "Input.dispatchKeyEvent",
+                type="keyDown" if text else kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
+                **text,
             )
 
     def emulate_media(self, media: str) -> None:

@@ -85,6 +85,21 @@ def write_tests(folder: Path, case: Case) -> None:
     write_store(folder / "faults.sqlite", case)
 
 
+def write_repairs(folder: Path, case: Case) -> None:
+    """The records of a `RepairCallback` beside those of the tests."""
+    tried = {"method": "finetune", "fixed": 3, "given_up": 1, "objective": 1.5, "changed": 1200}
+    rates = {"unsafe_before": 0.75, "unsafe_after": 0.5, "goal_before": 0.25, "goal_after": 0.5}
+    records: list[dict[str, Any]] = [
+        {"steps": 1500, "kept": True, "why": "%Unsafe falls", **tried, **rates},
+        {"steps": 2500, "kept": False, "why": "%Unsafe does not fall", **tried, **rates},
+        {"steps": 3000, "kept": False, "why": "no method mends any of these faults"},
+        {"steps": 3500, "kept": False, "why": "there is none", "wrong_before": 0},
+    ]
+    records = [{"faults": 4, "wrong_before": 4, **record, "task": case.task.digest} for record in records]
+    lines = [json.dumps(record) + "\n" for record in records]
+    (folder / "repair.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
 def write_training(folder: Path, case: Case) -> None:
     """The folder of a finished ``safetest-gym train``."""
     folder.mkdir(parents=True)
@@ -177,6 +192,7 @@ def _iteration(number: int, unsafe: float, new: int) -> dict[str, Any]:
 def write_demo(folder: Path, case: Case) -> Path:
     """A folder with one of each."""
     write_tests(folder / "tests", case)
+    write_repairs(folder / "tests", case)
     write_training(folder / "training", case)
     write_loop(folder / "loop", case)
     return folder

@@ -100,6 +100,27 @@ def test_the_status_is_announced_but_not_while_playing(open_tab: Open) -> None:
     _click(tab, "play")
 
 
+def test_a_picture_is_enlarged_by_keyboard_and_closed_by_escape(open_tab: Open) -> None:
+    tab = open_tab(width=390)
+    picture = "document.querySelector('.card .enlarge')"
+    tab.run(f"{picture}.focus()")
+    tab.press("Enter")
+    assert tab.run("document.querySelector('dialog').open")
+    assert tab.run("document.querySelector('dialog img').clientWidth") > 640
+    assert tab.run(f"document.querySelector('dialog img').src === {picture}.firstChild.src")
+    tab.press("Escape")
+    assert not tab.run("document.querySelector('dialog').open")
+    assert tab.run(f"document.activeElement === {picture}")
+
+
+def test_the_enlarged_picture_is_the_one_of_the_player(open_tab: Open) -> None:
+    tab = open_tab()
+    _click(tab, "last")
+    tab.run("document.querySelector('.screen .enlarge').click()")
+    assert tab.run(f"document.querySelector('dialog img').src === {PICTURE}")
+    assert tab.run("document.querySelector('dialog img').alt").startswith("Picture of state")
+
+
 def test_the_map_follows_the_choice_of_variables(open_tab: Open) -> None:
     tab = open_tab()
     label = "document.querySelector('#map-0 svg').getAttribute('aria-label')"
@@ -148,15 +169,19 @@ def test_the_page_asks_for_nothing_but_itself(open_tab: Open, demo: Path) -> Non
     assert tab.requests == [demo.resolve().as_uri()]
 
 
-def test_everything_is_open_on_paper_and_controls_are_gone(open_tab: Open) -> None:
+def test_on_paper_every_step_is_there_and_controls_are_gone(open_tab: Open) -> None:
     tab = open_tab()
+    before = tab.run("document.querySelectorAll('details[open]').length")
     tab.run("dispatchEvent(new Event('beforeprint'))")
-    assert tab.run("document.querySelectorAll('details:not([open])').length") == 0
+    assert tab.run("document.querySelectorAll('details.paper:not([open])').length") == 0
+    steps = "[...document.querySelectorAll('details[open] caption')].map(c => c.textContent)"
+    assert any("steps to a failing state" in caption for caption in tab.run(steps))
     tab.emulate_media("print")
-    shown = "getComputedStyle(document.querySelector('.controls')).display"
-    assert tab.run(shown) == "none"
+    for gone in (".controls", ".values", ".card summary"):
+        shown = f"getComputedStyle(document.querySelector('{gone}')).display"
+        assert tab.run(shown) == "none"
     tab.run("dispatchEvent(new Event('afterprint'))")
-    assert tab.run("document.querySelectorAll('details[open]').length") == 0
+    assert tab.run("document.querySelectorAll('details[open]').length") == before
 
 
 def test_text_has_contrast_in_both_modes(open_tab: Open) -> None:
@@ -188,7 +213,10 @@ def _luminance(color: str) -> float:
 
 def test_everything_to_operate_has_a_name(open_tab: Open) -> None:
     tab = open_tab()
-    named = "e.getAttribute('aria-label') || (e.labels && e.labels.length) || e.textContent.trim()"
+    named = (
+        "e.getAttribute('aria-label') || (e.labels && e.labels.length) || e.textContent.trim()"
+        " || e.querySelector('img').alt"
+    )
     asked = "document.querySelectorAll('button, select, input, a, [role=region]')"
     assert tab.run(f"[...{asked}].filter(e => !({named})).length") == 0
     assert tab.run("[...document.images].filter(i => !i.alt).length") == 0

@@ -106,6 +106,21 @@ def test_repairs_and_verification_are_told(text: str) -> None:
         assert part in text
 
 
+def test_repairs_in_training_are_told_and_marked_on_the_curves(text: str) -> None:
+    part = text[text.index('<section id="training"') : text.index('<section id="loop"')]
+    for words in (
+        "3 repairs tried between rollouts, 1 kept. 1 more time there was nothing to repair.",
+        "</strong>: %Unsafe falls",
+        "not kept: %Unsafe does not fall",
+        "not kept: no method mends any of these faults",
+        "75.0\N{NO-BREAK SPACE}% → 50.0\N{NO-BREAK SPACE}%",
+        "a repair was kept at 1,500",
+    ):
+        assert words in part
+    marks = part.count('class="mark"')
+    assert marks == 2 * 2  # two charts, and the samples in their legends
+
+
 def test_fuzzing_is_compared_for_every_policy_of_the_folder(text: str) -> None:
     part = text[text.index('<section id="fuzzing"') : text.index('<section id="faults"')]
     assert part.count("rowgroup") == 2

@@ -7,7 +7,7 @@ import pytest
 
 from safetest_gym.errors import StoreError
 from safetest_gym.reports.sources import read_sources
-from tests.reports.folders import Case, write_demo, write_tests, write_training
+from tests.reports.folders import Case, write_demo, write_repairs, write_tests, write_training
 
 
 def test_folders_are_found_two_levels_down_and_not_deeper(case: Case, tmp_path: Path) -> None:
@@ -30,6 +30,18 @@ def test_a_line_that_a_kill_cut_short_is_left_out(case: Case, tmp_path: Path) ->
     path = tmp_path / "tests" / "safety.jsonl"
     path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
     assert len(read_sources(tmp_path).tests[0].records) == 2
+
+
+def test_repairs_are_found_beside_the_tests(case: Case, tmp_path: Path) -> None:
+    write_tests(tmp_path / "tests", case)
+    write_repairs(tmp_path / "tests", case)
+    path = tmp_path / "tests" / "repair.jsonl"
+    assert len(read_sources(tmp_path).tests[0].repairs) == 4
+    path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
+    assert len(read_sources(tmp_path).tests[0].repairs) == 3
+    path.write_text("{}\n", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"repair\.jsonl, line 1 is no record of a repair"):
+        read_sources(tmp_path)
 
 
 def test_a_broken_line_is_an_error_with_its_number(case: Case, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from safetest_gym.verify import (
     check_proof,
     verify,
 )
+from safetest_gym.verify.result import make_run
 from tests.oracles.policy_graph import policy_graph
 from tests.oracles.random_tasks import grid_task, random_task
 from tests.verify.policies import (
@@ -175,3 +176,18 @@ def test_a_careful_driver_is_proved_safe_on_the_parked_lines(
     assert found.proof is not None
     assert found.statistics["starts"] == task.initial.count() == 5_230_016
     check_proof(task, policy, found.proof, sample=500)
+
+
+def test_more_unsafe_runs_are_collected_when_they_are_wanted() -> None:
+    task = line_task(TwoWayLine(packages=4, locations=6))
+    policy = random_ensemble(task, 2)
+    one = verify(policy, task, method="explicit")
+    many = verify(policy, task, method="explicit", more=5)
+    assert one.run is not None
+    assert many.run is not None
+    assert one.more == ()
+    assert 1 <= len(many.more) <= 5
+    assert (many.run.states == one.run.states).all()
+    for states in many.more:
+        make_run(task, policy.bind(task), states).replay(task, policy)
+    assert len({tuple(states[-1]) for states in many.more}) == len(many.more)

@@ -1,9 +1,9 @@
 "use strict";
 (() => {
-  // Whatever can be opened is open on paper.
+  // What repeats a chart or a picture as a table stays closed on paper.
   const opened = [];
   addEventListener("beforeprint", () => {
-    document.querySelectorAll("details:not([open])").forEach((d) => { d.open = true; opened.push(d); });
+    document.querySelectorAll("details.paper:not([open])").forEach((d) => { d.open = true; opened.push(d); });
   });
   addEventListener("afterprint", () => { opened.splice(0).forEach((d) => { d.open = false; }); });
 

@@ -35,6 +35,21 @@ def test_towers_are_sketched_from_the_table_up() -> None:
     assert text[1:3] == ["  hand: 0", "  table: 2 1"]
 
 
+def test_jigs_are_sketched_where_they_are() -> None:
+    text = draw_ansi(STATES["beluga"], Scene(), "beluga").splitlines()
+    assert text[1:10] == [
+        "  aeroplane  [ ] [ ] [2]",
+        "  trailer    [1]",
+        "  rack 0     [0]",
+        "  rack 1     nothing",
+        "  truck      [ ]",
+        "  delivered  nothing",
+        "  line 0     wants [0] now",
+        "  line 1     done",
+        "  swaps      1",
+    ]
+
+
 @pytest.mark.parametrize("name", STATES)
 def test_every_state_has_a_text(name: str) -> None:
     assert all(variable in draw_ansi(STATES[name], Scene(), name) for variable in STATES[name])

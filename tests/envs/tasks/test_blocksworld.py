@@ -102,6 +102,7 @@ def test_without_costs_everything_is_seen() -> None:
         {"cost_bound": 0},
         {"variant": "blind"},
         {"failing_probability": 1.5},
+        {"failing_probability": None},
     ],
 )
 def test_parameters_out_of_range_are_refused_by_name(wrong: dict[str, object]) -> None:

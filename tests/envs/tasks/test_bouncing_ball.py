@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from safetest_gym.envs.tasks.bouncing_ball import BouncingBall
@@ -109,3 +110,9 @@ def test_the_package_reads_both_as_the_same_task(shared: Path) -> None:
         start=folder / "bouncing_ball.start_compact.jani",
     )
     assert require_same_tasks(loaded(BouncingBall()), theirs, 50, 400) == 20_000
+
+
+def test_numbers_may_be_those_of_numpy() -> None:
+    plain, numpy = (BouncingBall(push=number) for number in (6.5, np.float64(6.5)))
+    assert plain.model() == numpy.model()
+    assert type(numpy.model()["constants"][-2]["value"]) is float

@@ -176,7 +176,9 @@ def test_a_list_of_icy_locations_is_the_same_as_a_tuple() -> None:
         ({"icy": (1, 1)}, "icy"),
         ({"variant": "wet"}, "variant"),
         ({"drop_probability": 0.9, "icy_probability": 0.1}, "sum to less"),
-        ({"drop_probability": -0.1}, "at least 0"),
+        ({"drop_probability": -0.1}, "drop_probability"),
+        ({"icy_probability": "often"}, "icy_probability"),
+        ({"icy": 3}, "icy"),
     ],
 )
 def test_parameters_out_of_range_are_refused_by_name(
