@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,7 +54,8 @@ class FeedbackCallback(TestFollower):
         lessons: int = 100,
     ) -> None:
         super().__init__(tests)
-        if min(penalty, transitions, lessons) < 0 or pool_size < 1 or not 0 <= start_share <= 1:
+        wrong = not 0 <= penalty < math.inf or not 0 <= start_share <= 1 or pool_size < 1
+        if wrong or min(transitions, lessons) < 0:
             raise ConfigError(
                 "penalty, transitions and lessons must not be negative, pool_size at least 1 and "
                 f"start_share between 0 and 1; got {penalty}, {transitions}, {lessons}, "

@@ -33,6 +33,7 @@ from safetest_gym.envs.rewards import plan_reward
 from safetest_gym.envs.shielding import Shield, never_empty, require_shield, shielded
 from safetest_gym.envs.starting import StartStream, chosen_start, derived_seeds
 from safetest_gym.errors import ActionError, ConfigError
+from safetest_gym.jani.reporting import describe
 
 __all__ = ["JaniEnv"]
 
@@ -161,8 +162,9 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         try:
             number = index(action)
             status = self._take(self._address, number)
-        except (TypeError, OverflowError):
-            raise ActionError(f"an action is a number, got {action!r}") from None
+        except Exception:
+            _require_number(action)
+            raise
         if status < 0:
             status = self._stepper.take_again(number, status)
             if status < 0:
@@ -302,3 +304,13 @@ class JaniEnv(gymnasium.Env[Observation, np.int64]):
         self.__dict__.update(kept)
         self._build_stepper()
         self._stepper.restore(snapshot)
+
+
+def _require_number(action: Any) -> None:
+    """Refuse what machine code cannot be given as an action."""
+    try:
+        fits = -(2**63) <= index(action) < 2**63
+    except TypeError:
+        fits = False
+    if not fits:
+        raise ActionError(f"an action is its number, got {describe(action)}") from None

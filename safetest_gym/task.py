@@ -32,6 +32,7 @@ from safetest_gym.jani import (
 from safetest_gym.jani.choosing import choose_property
 from safetest_gym.jani.document import Source
 from safetest_gym.jani.operations import comparable
+from safetest_gym.jani.reporting import describe
 from safetest_gym.jani.tree import (
     FALSE,
     Expression,
@@ -353,18 +354,22 @@ def _as_numbers(row: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     for value in row:
         if not isinstance(value, numbers.Real | np.bool_):
             raise StateError(f"{value!r} is no number")
-        if dtype.kind == "f" and isinstance(value, numbers.Integral) and comparable(value) != value:
-            raise StateError(f"{value} does not fit a double, which states with reals are made of")
-    if dtype.kind == "f":
-        return np.array(row, np.float64)
-    return np.array([_as_int64(value) for value in row], np.int64)
+    convert = _as_double if dtype.kind == "f" else _as_int64
+    return np.array([convert(value) for value in row], dtype)
+
+
+def _as_double(value: Any) -> float:
+    double = comparable(value)
+    if isinstance(value, numbers.Integral) and double != value:
+        raise StateError(f"{describe(int(value))} is no double, as states with reals need")
+    return double
 
 
 def _as_int64(value: Any) -> int:
     if not isinstance(value, numbers.Integral | np.bool_) and not float(value).is_integer():
         raise StateError(f"{value} is no integer")
     if not -(2**63) <= int(value) < 2**63:
-        raise StateError(f"{value} does not fit 64 bits")
+        raise StateError(f"{describe(int(value))} does not fit 64 bits")
     return int(value)
 
 

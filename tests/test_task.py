@@ -80,6 +80,11 @@ def test_a_state_refuses_what_is_no_value_of_its_variable(walk: Task, value: Any
         walk.state({"x": value, "steps": 0})
 
 
+def test_a_state_refuses_ints_of_any_length(walk: Task) -> None:
+    with pytest.raises(StateError, match="an integer of 5001 digits"):
+        walk.state({"x": 10**5000, "steps": 0})
+
+
 @pytest.mark.parametrize(
     "states",
     [
@@ -197,3 +202,14 @@ def test_a_condition_without_a_value_is_named_with_the_state() -> None:
 def test_constants_are_given_by_name() -> None:
     with pytest.raises(ConfigError, match="constants"):
         load_task(minimal_model(), constants=[("N", 1)])  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 10**400])
+def test_ints_that_doubles_cannot_hold_are_refused_beside_reals(value: int) -> None:
+    real = {"name": "r", "type": "real", "initial-value": 0.5}
+    whole = {"name": "x", "type": "int", "initial-value": 0}
+    task = load_task(minimal_model(variables=[real, whole]))
+    with pytest.raises(StateError):
+        task.state({"r": 0.5, "x": value})
+    with pytest.raises(StateError):
+        task.classify(np.array([[0, min(value, 2**60 + 1)]]))

@@ -94,9 +94,11 @@ def debug_policy(
         raise ConfigError(f"{task.name} has no failure condition: nothing to repair")
     settings = config or DebugConfig()
     suffix = suffix_for(policy)
+    options = settings.options_for(policy)
+    options.require_fit(policy)
     with nullcontext(directory) if directory else tempfile.TemporaryDirectory() as place:
         folder = DebugFolder(Path(place), suffix)
-        steps = Steps(task, settings, settings.options_for(policy), folder, executor)
+        steps = Steps(task, settings, options, folder, executor)
         return _Loop(task, policy, settings, steps, watch or _Nobody()).run()
 
 

@@ -12,7 +12,7 @@ from safetest_gym.errors import ConfigError
 from safetest_gym.policies import EvaluationConfig, Policy
 from safetest_gym.repair.repairing import RepairOptions, default_methods
 
-__all__ = ["BUDGETS", "DebugConfig", "DebugEnd"]
+__all__ = ["BUDGETS", "REPAIR_GAP", "REPAIR_SECONDS", "DebugConfig", "DebugEnd"]
 
 DebugEnd = Literal[
     "proof",
@@ -24,6 +24,9 @@ DebugEnd = Literal[
     "seconds",
     "repair-failed",
 ]
+REPAIR_SECONDS, REPAIR_GAP = 5.0, 0.02
+"""When a repair of a loop is good enough; faults found later make most of them begin anew."""
+
 BUDGETS = ("iterations", "seconds")
 """Ends after which a loop goes on when it is given more."""
 
@@ -33,7 +36,8 @@ class DebugConfig:
     """How to find faults, how to repair, and when to stop.
 
     Attributes:
-        repair: by default `default_methods` of the policy.
+        repair: by default `default_methods` of the policy, each repair being improved for
+            `REPAIR_SECONDS` or until it is within `REPAIR_GAP` of the least change.
         test: fuzzing and fault analysis of every policy, with its budgets; the policy's
             number is added to the seed, so that every test does new runs.
         exhaust: after the runs, so many of the states that the policy can visit from the
@@ -76,7 +80,9 @@ class DebugConfig:
 
     def options_for(self, policy: Policy) -> RepairOptions:
         """How this policy is repaired."""
-        return self.repair or RepairOptions(method=default_methods(policy))
+        return self.repair or RepairOptions(
+            method=default_methods(policy), time_limit=REPAIR_SECONDS, gap=REPAIR_GAP
+        )
 
     def as_dict(self, policy: Policy) -> dict[str, Any]:
         """What decides the result, budgets of the whole loop left out; plain data."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "Steps", "Tested", "version_of"]
 
-_MORE_RUNS = 500
+_MORE_RUNS = 200
 """Unsafe runs of one verification besides the first, so that few verifications are needed."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from safetest_gym.cli.arguments import takes
+from safetest_gym.cli.failure import require_failure
 from safetest_gym.cli.reporting import print_json
 from safetest_gym.cli.testing import ExecutorOptions, TestOptions, exit_if_found, open_policy
 
@@ -38,6 +39,8 @@ class _Options(ExecutorOptions, TestOptions):
 def evaluate(options: _Options) -> None:
     """%Goal by sampling, %Unsafe by exhaustion where that is possible."""
     subject = options.open_subject()
+    if options.check:
+        require_failure(subject.task)
     from safetest_gym.policies.evaluation import EvaluationConfig
     from safetest_gym.policies.evaluation import evaluate as measure
 

@@ -58,7 +58,8 @@ def explore(
     explorer = Explorer(task, starts=starts, mode=mode)
     with _progress(limit) as progress:
         before = time.process_time()
-        finished = explorer.run(MAX_STATES if limit is None else limit, progress)
+        most = MAX_STATES if limit is None else limit
+        finished = explorer.run(most, progress)
         seconds = time.process_time() - before
     result = _result(explorer, seconds)
     if as_json:
@@ -66,7 +67,7 @@ def explore(
     else:
         print_table(task.name, result)
     if not finished:
-        print_error(f"stopped at the limit of {limit} states; the counts are of a part")
+        print_error(f"stopped at the limit of {most:,} states; the counts are of a part")
         raise typer.Exit(Exit.LIMIT)
 
 

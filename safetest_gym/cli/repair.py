@@ -69,7 +69,7 @@ class _Options(FuzzOptions):
     ] = None
     repair_seconds: Annotated[
         float, typer.Option(min=0.0, help="After this a repair is not improved further.")
-    ] = 60.0
+    ] = 5.0
     decider_states: Annotated[
         int, typer.Option(min=1, help="States the decider may know; then runs stay unresolved.")
     ] = 1_000_000
@@ -182,6 +182,7 @@ def _as_zip(options: _Options, policy: Policy, result: DebugResult) -> Path:
 
 
 def _repair_options(options: _Options, policy: Policy) -> RepairOptions:
+    from safetest_gym.campaign.debugging_config import REPAIR_GAP
     from safetest_gym.repair.repairing import RepairOptions, default_methods
 
     usual = default_methods(policy)
@@ -195,6 +196,7 @@ def _repair_options(options: _Options, policy: Policy) -> RepairOptions:
         variant=options.variant,
         solver=options.solver,
         time_limit=options.repair_seconds,
+        gap=REPAIR_GAP,
     )
 
 

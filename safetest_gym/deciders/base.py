@@ -49,10 +49,17 @@ if TYPE_CHECKING:
     from safetest_gym.policies.policy import Policy
     from safetest_gym.task import Task
 
-__all__ = ["NOT_APPLICABLE", "Decider", "require_decider_of"]
+__all__ = ["NOT_APPLICABLE", "PART", "Decider", "require_decider_of"]
 
 NOT_APPLICABLE = 3
 """Beside the numbers of `Verdict`, in `Decider.action_verdicts`."""
+
+KNOWN = 5_000_000
+"""States known that `Decider.make_room` takes for a full budget where there is none."""
+
+PART = 64
+"""States to ask for between two calls of `Decider.make_room`; with fewer answers than that,
+forgetting what they took would not pay."""
 
 _UNLIMITED = 2**31 - 2
 _SAFE = int(Verdict.SAFE)  # numpy compares with enumerations slowly
@@ -102,7 +109,7 @@ class Decider(ABC):
         self._listed = np.zeros(64, np.int32)
         self._is_supported = self.supports_facts
         self._unfinished = -1
-        self._queries = self._unknown = 0
+        self._queries = self._unknown = self._answered_before = 0
         self._prepare()
 
     @abstractmethod
@@ -130,7 +137,30 @@ class Decider(ABC):
         self.space.clear()
         self._reset()
         self.counters[[k.KNOWN, k.EXPANDED, k.TRIED]] = 0
-        self._queries = self._unknown = 0
+        self._queries = self._unknown = self._answered_before = 0
+
+    def make_room(self) -> None:
+        """Forget what is known if it fills half of the budget; for callers who ask for ever.
+
+        A budget of states limits what is known, so what earlier queries needed would leave
+        ever less to later ones. Where it is full after a few answers only, nothing is
+        forgotten: then single queries are too much for it. Statistics go on.
+        """
+        answered = self._queries - self._unknown
+        if answered - self._answered_before < PART or not self._is_half_full():
+            return
+        queries, unknown = self._queries, self._unknown
+        done = self.counters[[k.EXPANDED, k.TRIED]]
+        self.clear()
+        self._queries, self._unknown, self._answered_before = queries, unknown, answered
+        self.counters[[k.EXPANDED, k.TRIED]] = done
+
+    def _is_half_full(self) -> bool:
+        budget = self.budget
+        most = KNOWN if budget.states is None else budget.states // 2
+        if self.space.known > most:
+            return True
+        return budget.megabytes is not None and self.statistics.megabytes > budget.megabytes / 2
 
     def follow(self, policy: Policy) -> None:
         """Go on with another policy; with an infinite radius all that is known stays true."""

@@ -40,6 +40,9 @@ class PropuBddDecider(Decider):
         self._work: Iterator[None] | None = None
         self._is_complete = False
 
+    def make_room(self) -> None:
+        """Nothing: the unsafe region is computed once, and a budget of states has no effect."""
+
     def _begin(self, root: int) -> None:
         """Nothing depends on the root."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.deciders.base import require_decider_of
+from safetest_gym.deciders.base import PART, require_decider_of
 from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults.fault import Fault
@@ -75,6 +75,7 @@ class StateSafety:
         self.decider = decider
         self.tested = 0
         self._verdict = np.empty(0, np.uint8)
+        self._make_room = _room_maker(decider)
 
     def _fit(self) -> None:
         if len(self._verdict) < self.graph.capacity:
@@ -89,8 +90,11 @@ class StateSafety:
         if len(open_):
             distinct, places = np.unique(open_, return_index=True)
             wanted = distinct[np.argsort(places)]
-            verdicts = self.decider.decide_many(self.graph.vectors(wanted))
-            self._verdict[wanted] = np.asarray(verdicts, np.uint8)
+            for first in range(0, len(wanted), PART):
+                part = wanted[first : first + PART]
+                self._make_room()
+                verdicts = self.decider.decide_many(self.graph.vectors(part))
+                self._verdict[part] = np.asarray(verdicts, np.uint8)
             self.tested += len(wanted)
         return self._verdict[numbers]
 
@@ -199,10 +203,18 @@ def _check_actions(runs: Runs, graph: PolicyGraph, numbers: Numbers) -> None:
 def _safe_actions(decider: Decider, states: NDArray[Any]) -> NDArray[np.bool_]:
     """Per state and action, are all outcomes safe? All at once where the decider can."""
     verdicts = getattr(decider, "action_verdicts", None)
-    if verdicts is not None and len(states):
-        mask: NDArray[np.bool_] = verdicts(states) == Verdict.SAFE
-        return mask
-    return np.array([decider.safe_actions(state) for state in states], np.bool_)
+    if verdicts is None or not len(states):
+        return np.array([decider.safe_actions(state) for state in states], np.bool_)
+    masks = []
+    for first in range(0, len(states), PART):
+        _room_maker(decider)()
+        masks.append(verdicts(states[first : first + PART]) == Verdict.SAFE)
+    return np.concatenate(masks)
+
+
+def _room_maker(decider: Decider) -> Callable[[], None]:
+    make_room: Callable[[], None] = getattr(decider, "make_room", lambda: None)
+    return make_room
 
 
 class _Search:

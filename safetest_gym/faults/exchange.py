@@ -80,10 +80,10 @@ def _columns(task: Task) -> list[str]:
 def read_csv(path: str | Path, task: Task) -> list[Fault]:
     """The inverse of `write_csv`; faults of other tasks are refused."""
     reader = csv.DictReader(io.StringIO(_text(path), newline=""))
-    missing = set(_columns(task)) - set(reader.fieldnames or ()) - {"task"}
+    missing = sorted(set(_columns(task)) - set(reader.fieldnames or ()) - {"task"})
     if missing:
         raise StoreError(
-            f"{path} holds no faults of {task.name}: there is no column {', '.join(sorted(missing))}"
+            f"{path} holds no faults of {task.name}: there is no column {', '.join(missing)}"
         )
     faults = []
     for number, row in enumerate(reader, 2):

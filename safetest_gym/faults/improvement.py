@@ -81,8 +81,9 @@ class ImprovementOracle:
         states = _execute(self._task, state, kept)
         if states is None or len(kept) == len(actions):
             return None
-        costs = self.objective.costs(TaskGraph(self._task, np.array(states), limit=1))
-        return float(costs[: len(states)][1:].sum()), len(actions) - len(kept)
+        visited = TaskGraph(self._task, np.array(states), limit=1)  # a state may come twice
+        costs = self.objective.costs(visited)[visited.roots[1:]]
+        return float(costs.sum()), len(actions) - len(kept)
 
 
 def eliminate_actions(task: Task, state: NDArray[Any], actions: list[int]) -> list[int]:

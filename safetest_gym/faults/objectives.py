@@ -194,17 +194,8 @@ class _Bounded(Objective):
         return values
 
 
-class FailureAvoidance(_Bounded):
+class FailureAvoidance(_Bounded, Safety):
     """1 if the policy can fail within some number of steps, else 0."""
-
-    minimize = True
-    worst, best = 1.0, 0.0
-
-    def final(self, graph: TaskGraph) -> Reals:
-        return graph.failures()
-
-    def backup(self, part: Part, values: Reals) -> Reals:
-        return self._pick(part, part.outcomes(np.maximum, values))
 
 
 class SoftGoals(_Bounded):

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from safetest_gym.errors import StoreError
 from safetest_gym.faults.schema import SCHEMA, VERSION
 
-__all__ = ["StoreFile"]
+__all__ = ["StoreFile", "address_to_read"]
 
 _BUSY_SECONDS = 60.0
 
@@ -75,8 +75,8 @@ class StoreFile:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    may_write = not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    address = str(path) if may_write else _address_to_read(path)
+    may_write = not path.exists() or _is_writable(path)
+    address = str(path) if may_write else address_to_read(path)
     connection = sqlite3.connect(
         address, timeout=_BUSY_SECONDS, isolation_level=None, uri=not may_write
     )
@@ -92,11 +92,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _address_to_read(path: Path) -> str:
-    """Without a journal of another process beside it, nothing has to be written to read."""
+def _is_writable(path: Path) -> bool:
+    """May file and folder be written? SQLite needs both, even to read a file that is in use."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def address_to_read(path: Path) -> str:
+    """The URI that SQLite opens to read only, without writing beside the file if it may not."""
     address = f"file:{quote(str(path.resolve()))}?mode=ro"
     journal = path.with_name(f"{path.name}-wal")
-    return address if journal.exists() else f"{address}&immutable=1"
+    return address if journal.exists() or _is_writable(path) else f"{address}&immutable=1"
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

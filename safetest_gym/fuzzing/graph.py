@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.fuzz_graph import (
     BAD,
-    CALLS,
     EDGES,
     ERROR,
     KNOWN,
@@ -122,11 +121,6 @@ class PolicyGraph:
         return len(self.states)
 
     @property
-    def policy_calls(self) -> int:
-        """How often the policy was asked."""
-        return int(self.counters[CALLS])
-
-    @property
     def arrays(self) -> tuple[Any, ...]:
         """The tuple of `kernels.fuzz_graph`."""
         return (
@@ -201,7 +195,6 @@ class PolicyGraph:
         self.action[open_[~possible]] = NONE
         asked = open_[possible]
         self.action[asked] = ask_policy(self.policy, states[possible], masks[possible])
-        self.counters[CALLS] += len(asked)
 
     def _measure(self) -> None:
         first, known = int(self.counters[MEASURED]), self.size

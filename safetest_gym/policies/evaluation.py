@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from safetest_gym.campaign.executors import Executor
     from safetest_gym.task import Task
 
-__all__ = ["Evaluation", "EvaluationConfig", "evaluate"]
+__all__ = ["Evaluation", "EvaluationConfig", "evaluate", "require_int", "start_states"]
 
 _PART = 64
 """Starts of one job of an executor."""
@@ -26,9 +26,16 @@ _PART = 64
 _GOAL, _FAILING = ENDS.index("goal"), ENDS.index("failing")
 
 
-def _require_int(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ConfigError(f"{name} must be an integer, at least {least}, got {value!r}")
+def require_int(name: str, value: object, least: int) -> None:
+    """Refuse what is no 64-bit integer from ``least`` on.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if not isinstance(value, int | np.integer) or not least <= value < 2**63:
+        raise ConfigError(
+            f"{name} must be an integer, at least {least} and below 2**63, got {value!r}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,10 +54,10 @@ class EvaluationConfig:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("step_limit", 1), ("max_states", 0)):
-            _require_int(name, getattr(self, name), least)
+        for name, least in (("step_limit", 1), ("max_states", 0), ("seed", 0)):
+            require_int(name, getattr(self, name), least)
         if self.threads is not None:
-            _require_int("threads", self.threads, 1)
+            require_int("threads", self.threads, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,7 +191,7 @@ def evaluate(
     from safetest_gym.policies.reachable import Reachable
 
     options = config or EvaluationConfig()
-    _require_int("runs_per_start", runs_per_start, 1)
+    require_int("runs_per_start", runs_per_start, 1)
     bound = policy.bind(task)
     states = start_states(task, starts, options.seed)
     packed = task.engine.pack(states)
@@ -244,7 +251,7 @@ def start_states(task: Task, starts: int | NDArray[Any], seed: int) -> NDArray[A
         if given.ndim != 2 or not len(given):
             raise StartError(f"start states must have shape (n, variables), got {given.shape}")
         return given
-    _require_int("starts", starts, 1)
+    require_int("starts", starts, 1)
     number = int(starts)
     count = task.initial.count()
     if count is not None and 0 < count <= number:

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.errors import ConfigError
-from safetest_gym.policies.evaluation import Evaluation, EvaluationConfig, evaluate, start_states
+from safetest_gym.policies.evaluation import (
+    Evaluation,
+    EvaluationConfig,
+    evaluate,
+    require_int,
+    start_states,
+)
 from safetest_gym.policies.interface import Interface
 from safetest_gym.policies.policy import Policy
 from safetest_gym.policies.runs import ENDS, RunPlan, Visits, sample_runs, visits_of_runs
@@ -75,14 +81,12 @@ def distil(
             size: the best of all on further runs is returned, by the rate of goals less
             failures.
     """
-    for name, value, least in (("runs", runs, 1), ("trees", trees, 1), ("depth", depth, 1)):
-        if value < least:
-            raise ConfigError(f"{name} must be at least {least}, got {value}")
-    if dagger_rounds < 0 or not 0 < learning_rate <= 1:
-        raise ConfigError(
-            "dagger_rounds must be at least 0 and learning_rate within (0, 1], got "
-            f"{dagger_rounds} and {learning_rate}"
-        )
+    for name, value in (("runs", runs), ("trees", trees), ("depth", depth)):
+        require_int(name, value, 1)
+    for name, value in (("dagger_rounds", dagger_rounds), ("seed", seed)):
+        require_int(name, value, 0)
+    if not 0 < learning_rate <= 1:
+        raise ConfigError(f"learning_rate must be within (0, 1], got {learning_rate}")
     teacher = policy.bind(task)
     options = {"max_depth": depth, "eta": learning_rate, "seed": seed}
     visits = _visits(teacher, task, runs, seed)

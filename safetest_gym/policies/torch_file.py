@@ -110,7 +110,7 @@ def load_torch(path: Path, file: Path | IO[bytes], *, allow_pickle: bool = False
             f"{path} holds more than tensors, and loading that could run foreign code; save "
             "module.state_dict() instead, or pass allow_pickle=True if you trust the file"
         ) from error
-    except (EOFError, RuntimeError) as error:
+    except (EOFError, RuntimeError, LookupError, TypeError, ValueError) as error:
         raise PolicyError(f"{path} is no file of torch, or a damaged one: {error}") from error
 
 

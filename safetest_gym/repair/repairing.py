@@ -40,6 +40,13 @@ class RepairOptions:
     time_limit: float = 60.0
     gap: float = 1e-4
 
+    def __post_init__(self) -> None:
+        _check(self.variant, self.time_limit, self.gap)
+
+    def require_fit(self, policy: Policy) -> None:
+        """Raise `ConfigError` for a method that is not for this kind of policy."""
+        _methods(self.method, policy)
+
     def run(
         self, policy: Policy, faults: FaultSet, keep: KeepSet | None = None
     ) -> tuple[Any, RepairReport]:
@@ -87,8 +94,7 @@ def repair(
     """
     begun = time.monotonic()
     _check(variant, time_limit, gap)
-    methods = (method,) if isinstance(method, str) else tuple(method)
-    runs = [_method(name, policy) for name in methods]
+    methods, runs = _methods(method, policy)
     wanted = demands(policy, faults, keep, variant)
     settings = Settings(
         variant=variant,
@@ -157,7 +163,7 @@ def _first_good(
             return name, replace(outcome, notes=notes + outcome.notes), fixed, attempts
         left = int((~fixed[work[0].rows]).sum())
         notes += (f"{name} was not enough: it left {left} faults",)
-    raise ConfigError("no method was given to repair with")
+    raise AssertionError("there is a last method")
 
 
 def _until_fixed(
@@ -181,6 +187,15 @@ def fixed_faults(policy: Policy, faults: FaultSet, variant: Variant) -> NDArray[
     good, _ = fault_masks(faults, variant)
     taken = policy.actions(faults.states, faults.applicable)
     return np.asarray(good[np.arange(len(faults)), taken], dtype=np.bool_)
+
+
+def _methods(
+    given: Method | Sequence[Method], policy: Policy
+) -> tuple[tuple[Method, ...], list[_Run]]:
+    methods = (given,) if isinstance(given, str) else tuple(given)
+    if not methods:
+        raise ConfigError("no method was given to repair with")
+    return methods, [_method(name, policy) for name in methods]
 
 
 def _method(name: Method, policy: Policy) -> _Run:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.deciders import Budget, Verdict, make_decider
-from safetest_gym.deciders.base import NOT_APPLICABLE
+from safetest_gym.deciders.base import NOT_APPLICABLE, PART
 from safetest_gym.errors import ConfigError, SafetestError
 
 if TYPE_CHECKING:
@@ -37,13 +37,6 @@ Data = dict[str, Any]
 
 REMEMBERED = 500_000
 """States whose masks are kept; then the memory starts anew."""
-
-KNOWN = 5_000_000
-"""States that a shield's decider without a budget of states holds; then it starts anew."""
-
-_PART = 64
-"""States judged between two looks at what a decider holds; forgetting it for fewer would not
-pay."""
 
 
 class ShieldError(SafetestError, ValueError):
@@ -272,8 +265,8 @@ class DeciderShield(RememberingShield):
     whose safety is unknown (a budget ended) are permitted, and where there are none
     either, all; both are counted.
 
-    A long training comes through ever more states. Before they fill the budget, the decider
-    forgets what it knows, and masks stay remembered.
+    A long training comes through ever more states: before they fill the budget, the decider
+    forgets what it knows (`Decider.make_room`), and masks stay remembered.
 
     Args:
         decider: its name, see `make_decider`.
@@ -292,10 +285,10 @@ class DeciderShield(RememberingShield):
         super().__init__(task)
         self.budget = Budget(**budget) if isinstance(budget, Mapping) else budget or Budget()
         self.decider = make_decider(decider, task, budget=self.budget)
-        self.unknown = self._since = 0
+        self.unknown = 0
 
     def _judge(self, states: State, applicable: Mask) -> Mask:
-        parts = [states[first : first + _PART] for first in range(0, len(states), _PART)]
+        parts = [states[first : first + PART] for first in range(0, len(states), PART)]
         verdicts = np.concatenate([self._verdicts(part) for part in parts])
         safe: Mask = verdicts == Verdict.SAFE
         helpless = ~safe.any(axis=1)
@@ -306,15 +299,7 @@ class DeciderShield(RememberingShield):
         return safe
 
     def _verdicts(self, states: State) -> NDArray[np.uint8]:
-        held, budget = self.decider.statistics, self.budget
-        most = KNOWN if budget.states is None else budget.states // 2
-        full = held.states > most or (
-            budget.megabytes is not None and held.megabytes > budget.megabytes / 2
-        )
-        if full and self._since >= _PART:
-            self.decider.clear()
-            self._since = 0
-        self._since += len(states)
+        self.decider.make_room()
         return self.decider.action_verdicts(states)
 
     def report(self) -> dict[str, int]:

@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from safetest_gym.errors import StoreError
+from safetest_gym.faults.store_file import address_to_read
 
 __all__ = ["FaultList", "FaultRow", "read_faults"]
 
@@ -63,9 +63,8 @@ def read_faults(path: Path, name: str) -> list[FaultList]:
     Raises:
         StoreError: the file cannot be read.
     """
-    address = f"file:{quote(str(path.resolve()))}?mode=ro"
     try:
-        with closing(sqlite3.connect(address, uri=True)) as connection:
+        with closing(sqlite3.connect(address_to_read(path), uri=True)) as connection:
             tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
             if not {"about", "faults", "history", "tasks"} <= tables:
                 return []

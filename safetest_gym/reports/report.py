@@ -98,7 +98,7 @@ def _collect(
             f"nothing in {folder} is about {given.task.name} as it was given; model, property, "
             f"constants and mode must be those of {', '.join(sorted(set(digests.values())))}"
         )
-    found = {digest: settings.find(digest) for digest in digests}
+    found = {digest: settings.find(digest, name) for digest, name in digests.items()}
     page.settings = [setting for setting in found.values() if setting is not None]
     page.unknown_tasks = [digests[digest] for digest, setting in found.items() if setting is None]
     for faults in lists:

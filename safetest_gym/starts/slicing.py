@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,10 +17,14 @@ from safetest_gym.starts.counting import Diagram
 __all__ = ["start_slices"]
 
 _MOST = 2**62
+_GOLDEN = 0.6180339887
 
 
-def start_slices(starts: StartSet, size: int) -> Iterator[NDArray[Any]]:
+def start_slices(starts: StartSet, size: int, *, scattered: bool = False) -> Iterator[NDArray[Any]]:
     """Every state once, in arrays of at most ``size`` rows; order is the set's own.
+
+    Args:
+        scattered: far apart slices follow each other, so that the first few are of all parts.
 
     Raises:
         StartError: there are infinitely many, or more than 2**62.
@@ -31,12 +36,12 @@ def start_slices(starts: StartSet, size: int) -> Iterator[NDArray[Any]]:
         raise StartError(f"{count} start states are too many to be listed")
     if count <= size or not isinstance(starts, ConditionStarts):
         states = starts.enumerate(count)
-        for first in range(0, count, size):
+        for first in _firsts(count, size, scattered):
             yield states[first : first + size]
         return
     plan = starts.plan
     parts = [_Numbered(part.diagram) for part in plan.parts]
-    for first in range(0, count, size):
+    for first in _firsts(count, size, scattered):
         rest = np.arange(first, min(first + size, count))
         out = np.empty((len(rest), len(starts.variables)), dtype=starts.dtype)
         for column, value in plan.fixed.items():
@@ -45,6 +50,15 @@ def start_slices(starts: StartSet, size: int) -> Iterator[NDArray[Any]]:
             rest, number = np.divmod(rest, part.total)
             part.fill(number, out)
         yield out
+
+
+def _firsts(count: int, size: int, scattered: bool) -> Iterator[int]:
+    """Where the slices begin; steps of a golden section come by everywhere."""
+    slices = -(-count // size)
+    step = max(1, round(slices * _GOLDEN)) if scattered else 1
+    while math.gcd(step, slices) > 1:
+        step += 1
+    return (number * step % slices * size for number in range(slices))
 
 
 class _Numbered:

@@ -25,8 +25,8 @@ Starts = StartSet | NDArray[Any]
 
 DEFAULT_BUDGET = Budget(megabytes=4000)
 _SLICE = 100_000
-_SPARE = 2
-"""More runs are taken from a slice than its share, for those that have fewer."""
+_PARTS = 8
+"""So many slices at least are asked for several unsafe runs, if there are so many."""
 _BYTES = 12
 """Least that a state takes, to tell start sets that cannot fit the budget."""
 
@@ -81,14 +81,14 @@ def verify(
 def _slices(starts: Starts, task: Task) -> Iterable[NDArray[Any]]:
     if isinstance(starts, np.ndarray):
         return [task.engine.vectors(starts)]
-    return start_slices(starts, _SLICE)
+    return start_slices(starts, _SLICE, scattered=True)
 
 
 def _share(starts: Starts, more: int) -> int:
     """How many of the runs wanted to look for in each slice."""
     count = None if isinstance(starts, np.ndarray) else starts.count()
-    slices = 1 if count is None else max(1, -(-count // _SLICE))
-    return -(-_SPARE * (more + 1) // slices) if slices > 1 else more + 1
+    parts = 1 if count is None else min(_PARTS, max(1, -(-count // _SLICE)))
+    return -(-(more + 1) // parts)
 
 
 def _fits(starts: Starts, task: Task, budget: Budget) -> bool:

@@ -67,7 +67,7 @@ def on_a_line(count: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
     line = TwoWayLine(packages=9, locations=15)
     task = load_task(line.model(), {"properties": line.properties()})
     rng = np.random.default_rng(0)
-    states = task.initial.sample(20_000, rng)
+    states = task.initial.sample(60_000, rng)
     seen = [states]
     for _ in range(60):
         applicable = task.applicable_many(states)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +191,9 @@ def test_what_cannot_work_is_refused_with_what_to_do(plan: Plan) -> None:
         make_model("PPO").learn(16, FeedbackCallback(tests=tests, transitions=1))
     with pytest.raises(ConfigError, match="give a penalty"):
         FeedbackCallback(tests=tests, penalty=0, lessons=0)
-    with pytest.raises(ConfigError, match="not be negative"):
-        FeedbackCallback(tests=tests, penalty=-1)
+    for penalty in (-1, math.nan, math.inf):
+        with pytest.raises(ConfigError, match="not be negative"):
+            FeedbackCallback(tests=tests, penalty=penalty)
 
 
 def test_a_start_that_is_asked_for_is_obeyed() -> None:

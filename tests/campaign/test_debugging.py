@@ -141,6 +141,14 @@ def test_a_policy_that_no_method_repairs_is_refused() -> None:
         debug_policy(line(), table, config=CONFIG)
 
 
+def test_a_method_for_another_kind_of_policy_is_refused_before_anything_is_kept(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigError, match="last-layer repairs networks"):
+        debug_policy(line(), trees(), config=config("last-layer"), directory=tmp_path / "loop")
+    assert not (tmp_path / "loop").exists()
+
+
 def test_a_task_without_a_failure_condition_is_refused() -> None:
     task = line()
     harmless = dataclasses.replace(task.property, failure=None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -39,6 +40,15 @@ def test_an_interrupt_before_a_command_begins_is_an_interrupt_too(
     monkeypatch.setattr("safetest_gym.cli.app.app", interrupted)
     ended = run("--version")
     assert (ended.code, ended.err) == (130, "interrupted\n")
+
+
+def test_a_terminal_that_lacks_a_character_gets_another_one() -> None:
+    command = [sys.executable, "-m", "safetest_gym", "info", "OneWayLine"]
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(command, capture_output=True, check=True, env=plain)
+    assert b"failure: " in done.stdout
+    assert b" ? " in done.stdout
+    assert done.stdout.isascii()
 
 
 def test_the_package_runs_as_a_module() -> None:

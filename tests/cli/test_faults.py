@@ -137,7 +137,7 @@ def test_wrong_options_end_with_a_message(ferry: list[str], options: list[str]) 
     run(options[0], *ferry, *options[1:], code=2)
 
 
-@pytest.mark.parametrize("command", ["fuzz", "faults", "test", "bugs", "verify"])
+@pytest.mark.parametrize("command", ["fuzz", "faults", "test", "bugs", "verify", "evaluate"])
 def test_nothing_is_called_safe_only_because_no_failure_was_named(
     ferry: list[str], command: str
 ) -> None:

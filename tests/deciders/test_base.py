@@ -245,6 +245,31 @@ def test_saved_facts_answer_without_a_search(tmp_path: Path) -> None:
     assert np.array_equal(other.decide_many(states), make_decider("otf", task).decide_many(states))
 
 
+@pytest.mark.parametrize("name", ["otf", "tarjan", "ipi", "npi", "propu", "vi", "lrtdp", "lao"])
+def test_room_is_made_before_earlier_queries_have_used_up_the_budget(name: str) -> None:
+    task, states = hashed_task(), states_of(range(1500))
+    truth = make_decider(name, task).decide_many(states)
+    decider = make_decider(name, task, budget=Budget(states=4000))
+    assert (decider.decide_many(states) == Verdict.UNKNOWN).any()
+    decider.clear()
+    for first in range(0, len(states), 100):
+        decider.make_room()
+        part = slice(first, first + 100)
+        assert np.array_equal(decider.decide_many(states[part]), truth[part])
+    done = decider.statistics
+    assert (done.queries, done.unknown) == (len(states), 0)
+    assert done.states <= 4000 < done.expanded
+
+
+def test_nothing_is_forgotten_where_few_answers_fill_the_budget() -> None:
+    task, states = hashed_task(), states_of(range(8))
+    decider = make_decider("otf", task, budget=Budget(states=20))
+    decider.decide_many(states)
+    before = decider.statistics.states
+    decider.make_room()
+    assert decider.statistics.states == before > 10
+
+
 def test_facts_of_another_task_are_refused(tmp_path: Path) -> None:
     decider = make_decider("otf", hashed_task())
     decider.decide_many(states_of(range(10)))

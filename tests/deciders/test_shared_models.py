@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from safetest_gym.cli.decide import DecideOptions
-from safetest_gym.cli.failure import open_judged_task
+from safetest_gym.cli.failure import open_judged_subject
 from safetest_gym.deciders import Verdict, make_decider
 from safetest_gym.deciders.graph import build_graph
 from safetest_gym.task import Task, load_task
@@ -101,7 +101,7 @@ def test_states_that_can_avoid_a_target_are_those_where_storm_s_pmin_is_0(
         failure_property=entry["name"],
         mode="edge",
     )
-    task = open_judged_task(options)
+    task = open_judged_subject(options).task
     graph = build_graph(task)
     assert graph.num_states == case["states"]
     assert int(graph.safe.sum()) == entry["Pmin0"]

@@ -374,7 +374,7 @@ def test_a_task_without_actions_is_no_environment() -> None:
         JaniEnv(model)
 
 
-@pytest.mark.parametrize("action", [1.0, "left", None, [1], np.array([1]), 2**64, -(2**70)])
+@pytest.mark.parametrize("action", [1.0, "left", None, [1], np.array([1]), 2**63, 2**64, -(2**70)])
 def test_what_is_no_action_number_is_refused_and_the_episode_goes_on(action: Any) -> None:
     env = walk()
     env.reset(options=at(3))

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.deciders.checking import check_certificate
 from safetest_gym.engine import machine
+from safetest_gym.envs.options import open_task
+from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import FaultAnalysis, find_faults
 from safetest_gym.fuzzing import End, Fuzzer, Runs
@@ -170,6 +172,19 @@ def test_what_a_budget_leaves_open_is_told_and_never_guessed() -> None:
     ]
     assert set(touched) <= set(found.unresolved)
     assert not set(touched) & set(found.unavoidable)
+
+
+def test_a_budget_is_for_few_states_and_not_for_all_runs_together() -> None:
+    task = open_task(OneWayLine(packages=4, locations=8), {})[0]
+    policy = RandomPolicy(Interface.of(task), 1)
+    runs = Fuzzer(task, policy).run(600).unsafe()
+    exact = find_faults(task, policy, runs, make_decider("otf", task))
+    limited = make_decider("otf", task, budget=Budget(states=8000))
+    found = find_faults(task, policy, runs, limited)
+    assert found.unresolved == exact.unresolved == ()
+    assert [(f.state.tolist(), f.action, f.alternatives) for f in found.faults] == [
+        (f.state.tolist(), f.action, f.alternatives) for f in exact.faults
+    ]
 
 
 def test_runs_of_another_policy_are_refused() -> None:

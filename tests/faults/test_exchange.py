@@ -31,6 +31,9 @@ def faults() -> list[Fault]:
     return [first, Fault(np.array([1.0, 3.0]), 1, np.array([0.0, 3.0]), (), radius=2.0)]
 
 
+STATE = {"height": 1.0, "flown": 2.0}
+
+
 def plain(fault: Fault, task: Task) -> dict[str, Any]:
     return fault.as_dict(task)
 
@@ -57,8 +60,9 @@ def test_start_states_are_read_back_by_the_task(tmp_path: Path, task: Task, data
         ("{", "line 1"),
         ("[]", r"f\.jsonl, line 1: expected an object"),
         (json.dumps({"task": "other"}), "another task"),
-        (json.dumps({"state": {}}), "line 1.*no 'action' is known"),
-        (json.dumps({"state": {}, "action": 0}), "line 1.*no 0 is known"),
+        (json.dumps({"state": {}}), "line 1.*not a state"),
+        (json.dumps({"state": STATE}), "line 1.*no 'action' is known"),
+        (json.dumps({"state": STATE, "action": 0}), "line 1.*no 0 is known"),
     ],
 )
 def test_wrong_lines_are_named(line: str, message: str, tmp_path: Path, task: Task) -> None:

@@ -12,8 +12,8 @@ from safetest_gym.errors import ConfigError
 from safetest_gym.faults.improvement import ImprovementOracle, UndoOracle, eliminate_actions
 from safetest_gym.faults.objectives import GoalReaching, Safety, StepCost
 from safetest_gym.faults.oracles import PerfectOracle
-from safetest_gym.policies import Interface, RandomPolicy
-from safetest_gym.task import Task
+from safetest_gym.policies import CallablePolicy, Interface, RandomPolicy
+from safetest_gym.task import Task, load_task
 from tests.oracles.random_tasks import random_task
 
 SEEDS = range(10)
@@ -85,6 +85,54 @@ def test_needless_actions_are_left_out() -> None:
                 tried += len(kept) < len(actions)
                 assert task.is_goal(follow(task, start, kept))
     assert tried > 5
+
+
+def _edge(action: str, guard: str, **values: int) -> dict[str, Any]:
+    left, right = guard.split(" = ")
+    assignments = [{"ref": name, "value": value} for name, value in values.items()]
+    return {
+        "location": "l",
+        "action": action,
+        "guard": {"exp": {"op": "=", "left": left, "right": int(right)}},
+        "destinations": [{"location": "l", "assignments": assignments}],
+    }
+
+
+def test_a_state_that_a_shorter_run_comes_to_twice_costs_twice() -> None:
+    actions = ["up", "x", "down", "y"]
+    spoilt = _edge("x", "p = 0", k=2)
+    arrive = _edge("y", "p = 0", done=1)
+    arrive["guard"] = {"exp": {"op": "∧", "left": arrive["guard"]["exp"], "right": _below_2("k")}}
+    edges = [_edge("up", "p = 0", p=1), _edge("x", "p = 1", k=1), spoilt]
+    edges += [_edge("down", "p = 1", p=0), arrive]
+    names = ("p", "k", "done")
+    bounds = {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": 2}
+    model = {
+        "jani-version": 1,
+        "name": "detour",
+        "type": "lts",
+        "actions": [{"name": name} for name in actions],
+        "variables": [{"name": name, "type": bounds, "initial-value": 0} for name in names],
+        "automata": [
+            {"name": "a", "locations": [{"name": "l"}], "initial-locations": ["l"], "edges": edges}
+        ],
+        "system": {
+            "elements": [{"automaton": "a"}],
+            "syncs": [{"synchronise": [name], "result": name} for name in actions],
+        },
+    }
+    task = load_task(model, goal="done = 1", failure="false")
+    way = {(0, 0): "up", (1, 0): "x", (1, 1): "down", (0, 1): "y"}
+    policy = CallablePolicy(lambda v, _: way[int(v["p"]), int(v["k"])], Interface.of(task))
+    start = np.zeros(3, np.int64)
+    assert eliminate_actions(task, start, [0, 1, 2, 3]) == [0, 2, 3]
+    found = ImprovementOracle(task, policy, StepCost(task, "1 + 5 * k")).confirm(start)
+    assert found is not None
+    assert (found.policy, found.reachable) == (1 + 6 + 6 + 6, 3)
+
+
+def _below_2(name: str) -> dict[str, Any]:
+    return {"op": "<", "left": name, "right": 2}
 
 
 @pytest.mark.parametrize("kind", [GoalReaching, StepCost])

@@ -19,6 +19,7 @@ from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.engine import machine
 from safetest_gym.errors import StoreError
 from safetest_gym.faults import Chunk, Fault, FaultStore
+from safetest_gym.faults.store_file import address_to_read
 from safetest_gym.policies import Interface, RandomPolicy, TablePolicy
 from safetest_gym.task import Task, load_task
 from tests.oracles.random_tasks import random_task
@@ -244,6 +245,7 @@ def test_a_store_that_may_not_be_written_can_be_read(
         with pytest.raises(StoreError, match="readonly"):
             store.add(task, [fault(2)])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.db"]
+    assert address_to_read(tmp_path / "s.db").endswith("&immutable=1")
 
 
 def test_many_may_begin_a_store_at_the_same_time(tmp_path: Path) -> None:

@@ -175,7 +175,15 @@ def test_start_states_of_a_wrong_shape_are_refused(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"step_limit": 0}, {"max_states": -1}, {"threads": 0}, {"step_limit": 2.5}]
+    "options",
+    [
+        {"step_limit": 0},
+        {"max_states": -1},
+        {"threads": 0},
+        {"step_limit": 2.5},
+        {"seed": -1},
+        {"seed": 2**63},
+    ],
 )
 def test_impossible_budgets_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="at least"):

@@ -81,3 +81,10 @@ def test_a_state_dict_with_other_parts_is_refused(key: Any, value: Any, tmp_path
     torch.save({key: value}, tmp_path / "net.pt")
     with pytest.raises(PolicyError, match=f"{key!r} is no part"):
         load_policy(tmp_path / "net.pt", TASK, activation="relu")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x80\x02.", b"PK\x03\x04 nothing"])
+def test_a_file_that_is_none_of_torch_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.pt").write_bytes(content)
+    with pytest.raises(PolicyError, match=r"p\.pt"):
+        load_policy(tmp_path / "p.pt", Names(("x",), ("a", "b")))

@@ -11,7 +11,7 @@ import pytest
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies.xgboost_file import to_booster
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repairing import repair
+from safetest_gym.repair.repairing import RepairOptions, repair
 from safetest_gym.repair.requests import FaultSet, KeepSet
 from tests.oracles.policies import random_network, random_states
 from tests.repair.faulty import bad_decisions, faults_of, forest, taken
@@ -187,6 +187,13 @@ def test_penalty_trees_tell_large_integers_apart_that_the_policy_can_tell_apart(
     repaired, report = repair(policy, faults, method="penalty-trees")
     assert report.all_fixed
     assert bad_decisions(repaired, faults, "strong") == []
+
+
+def test_impossible_limits_are_refused_when_they_are_given() -> None:
+    with pytest.raises(ConfigError, match="time_limit must be positive"):
+        RepairOptions(method="leaves", time_limit=0)
+    with pytest.raises(ConfigError, match="no method"):
+        RepairOptions(method=()).require_fit(forest(1, vector=True))
 
 
 def test_states_of_another_task_or_without_a_value_are_refused() -> None:

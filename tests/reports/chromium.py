@@ -33,7 +33,15 @@ given, taken = (fcntl.fcntl(int(n), fcntl.F_DUPFD, 10) for n in sys.argv[1:3])
 os.dup2(given, 3), os.dup2(taken, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-_KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "Tab": 9, "Escape": 27, "Enter": 13}
+_KEYS = {
+    "ArrowLeft": 37,
+    "ArrowRight": 39,
+    "Home": 36,
+    "End": 35,
+    "Tab": 9,
+    "Escape": 27,
+    "Enter": 13,
+}
 
 
 def find_chromium() -> str | None:

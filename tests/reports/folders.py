@@ -87,7 +87,14 @@ def write_tests(folder: Path, case: Case) -> None:
 
 def write_repairs(folder: Path, case: Case) -> None:
     """The records of a `RepairCallback` beside those of the tests."""
-    tried = {"method": "finetune", "fixed": 3, "given_up": 1, "objective": 1.5, "changed": 1200}
+    tried = {
+        "method": "finetune",
+        "rounds": 2,
+        "fixed": 3,
+        "given_up": 1,
+        "objective": 1.5,
+        "changed": 1200,
+    }
     rates = {"unsafe_before": 0.75, "unsafe_after": 0.5, "goal_before": 0.25, "goal_after": 0.5}
     records: list[dict[str, Any]] = [
         {"steps": 1500, "kept": True, "why": "%Unsafe falls", **tried, **rates},
@@ -95,7 +102,9 @@ def write_repairs(folder: Path, case: Case) -> None:
         {"steps": 3000, "kept": False, "why": "no method mends any of these faults"},
         {"steps": 3500, "kept": False, "why": "there is none", "wrong_before": 0},
     ]
-    records = [{"faults": 4, "wrong_before": 4, **record, "task": case.task.digest} for record in records]
+    records = [
+        {"faults": 4, "wrong_before": 4, **record, "task": case.task.digest} for record in records
+    ]
     lines = [json.dumps(record) + "\n" for record in records]
     (folder / "repair.jsonl").write_text("".join(lines), encoding="utf-8")
 

@@ -113,6 +113,15 @@ def test_a_picture_is_enlarged_by_keyboard_and_closed_by_escape(open_tab: Open) 
     assert tab.run(f"document.activeElement === {picture}")
 
 
+@pytest.mark.parametrize(("width", "index"), [(390, 0), (1280, -1)])
+def test_only_regions_that_can_be_scrolled_take_the_focus(
+    open_tab: Open, width: int, index: int
+) -> None:
+    tab = open_tab(width=width)
+    region = "document.querySelector('#fuzzing .scroll')"
+    tab.wait_for(f"{region}.tabIndex === {index}")
+
+
 def test_the_enlarged_picture_is_the_one_of_the_player(open_tab: Open) -> None:
     tab = open_tab()
     _click(tab, "last")

@@ -28,7 +28,8 @@ from tests.reports.folders import (
 )
 
 QUICK = ReportConfig(faults=2, runs=0)
-LOW = FlappyBird(height=9)
+LOW = FlappyBird(probability=0.25)
+"""Its name is that of the default bird."""
 
 
 class _Outline(HTMLParser):
@@ -115,6 +116,7 @@ def test_repairs_in_training_are_told_and_marked_on_the_curves(text: str) -> Non
         "not kept: no method mends any of these faults",
         "75.0\N{NO-BREAK SPACE}% → 50.0\N{NO-BREAK SPACE}%",
         "a repair was kept at 1,500",
+        "finetune, 2 rounds",
     ):
         assert words in part
     marks = part.count('class="mark"')
@@ -177,6 +179,12 @@ def test_an_unknown_task_is_shown_by_values_and_says_so(tmp_path: Path) -> None:
     assert "bird_y" in page
 
 
+def test_parameters_of_a_bundled_task_are_read_from_its_name(tmp_path: Path) -> None:
+    page = _report(write_demo(tmp_path / "demo", make_case(FlappyBird(width=21, height=9))))
+    assert "data:image/png" in page
+    assert "--model" not in page
+
+
 def test_a_task_that_is_given_is_used(tmp_path: Path) -> None:
     case = make_case(LOW)
     folder = write_demo(tmp_path / "demo", case)
@@ -188,7 +196,7 @@ def test_a_task_that_is_given_is_used(tmp_path: Path) -> None:
 
 def test_a_task_file_makes_the_option_needless(tmp_path: Path) -> None:
     folder = write_demo(tmp_path / "demo", make_case(LOW))
-    write_task_file(folder, TaskSource(model="FlappyBird", constants={"height": 9}))
+    write_task_file(folder, TaskSource(model="FlappyBird", constants={"probability": 0.25}))
     page = _report(folder)
     assert "data:image/png" in page
     assert "--model" not in page
