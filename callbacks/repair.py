@@ -81,7 +81,7 @@ class RepairCallback(TestFollower):
         tests: Tests = None,
         every_steps: int = 20_000,
         options: RepairOptions | Mapping[str, Any] | None = None,
-        rounds: int = 16,
+        rounds: int = 8,
         goal_tolerance: float = 0.02,
         most_faults: int = 2000,
         trees: int = 0,

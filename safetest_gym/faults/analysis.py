@@ -149,8 +149,8 @@ def find_faults(
     """All faults on runs of ``policy``, with one cache for all of them.
 
     Args:
-        decider: its cache is used and kept; by default a new one that gives up (UNKNOWN)
-            at five million states.
+        decider: its cache is used and kept, within its budget (`Decider.make_room`); by
+            default a new one that gives up (UNKNOWN) at five million states.
         direction: in which order the states of a run are decided; backward profits from
             the cache. It decides which fault ``first_only`` means, and nothing else.
         radius: r of r-safety; a decider that is given must have the same.

@@ -27,11 +27,12 @@ MAX_STATES = 4_000_000
 MAX_BOXES = 8_000_000
 """Boxes that are looked at; some ten microseconds each."""
 
-MAX_WIDTH = 2**10
+MAX_WIDTH = 2**20
 """Values of a column that is split."""
 
 _BLOCK = 2**15
 _PROBED = 512
+_PIECES = 16
 _ROUNDS = 100
 
 _Box = tuple[NDArray[Any], NDArray[Any]]
@@ -176,7 +177,7 @@ def _joined(boxes: Sequence[_Box]) -> _Box:
 
 
 def _split(box: _Box, order: Sequence[int]) -> list[tuple[_Box, list[int]]]:
-    """Each box by the values of its first column that has several, in blocks."""
+    """Each box by the values, or ranges, of its first column that has several, in blocks."""
     low, high = box
     parts: list[tuple[_Box, list[int]]] = []
     for column in order:
@@ -184,12 +185,14 @@ def _split(box: _Box, order: Sequence[int]) -> list[tuple[_Box, list[int]]]:
         if not several.any():
             continue
         lows, highs = low[:, several], high[:, several]
-        widths = highs[column] - lows[column] + 1
-        owner = np.repeat(np.arange(len(widths)), widths)
-        value = np.arange(len(owner)) - np.repeat(np.cumsum(widths) - widths, widths)
-        value += lows[column, owner]
+        widths = highs[column].astype(np.int64) - lows[column] + 1
+        pieces = np.minimum(widths, _PIECES)
+        owner = np.repeat(np.arange(len(pieces)), pieces)
+        piece = np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        least, widths, pieces = lows[column, owner], widths[owner], pieces[owner]
         lows, highs = lows[:, owner], highs[:, owner]
-        lows[column] = highs[column] = value
+        lows[column] = least + piece * widths // pieces
+        highs[column] = least + (piece + 1) * widths // pieces - 1
         for first in range(0, len(owner), _BLOCK):
             block = slice(first, first + _BLOCK)
             parts.append(((lows[:, block], highs[:, block]), [column]))
@@ -218,19 +221,22 @@ def _levels(states: NDArray[np.int64], order: Sequence[int]) -> list[Level]:
         node = _alike(first, edges, piece, following)
         kept, one = np.unique(node, return_index=True)
         source = np.searchsorted(first, edges, side="right") - 1
-        chosen = np.isin(source, one)
         rename = np.empty(len(first), dtype=np.int64)
         rename[one] = kept
-        order_ = np.lexsort((piece[chosen], rename[source[chosen]]))
+        rows = np.flatnonzero(np.isin(source, one))
+        rows = rows[np.lexsort((piece[rows], rename[source[rows]]))]
         levels.append(
             Level(
-                order[depth], False, names, names,
-                rename[source[chosen]][order_].astype(np.int32),
-                piece[chosen][order_].astype(np.int32),
-                following[chosen][order_].astype(np.int32),
-                len(kept),
+                column=order[depth],
+                real=False,
+                lows=names,
+                highs=names,
+                source=rename[source[rows]].astype(np.int32),
+                piece=piece[rows].astype(np.int32),
+                target=following[rows].astype(np.int32),
+                nodes=max(1, len(kept)),
             )
-        )  # fmt: skip
+        )
         following = node
     levels.reverse()
     return levels

@@ -211,6 +211,14 @@ def test_bad_options_are_named(
         train(task, _config(**changes), tmp_path)
 
 
+def test_after_a_refused_option_the_folder_is_free_for_the_right_ones(
+    task: Task, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="refuses its options"):
+        train(task, _config(learner={"gama": 0.9}), tmp_path)
+    assert train(task, _config(learner={"gamma": 0.9}), tmp_path)["steps"] > 0
+
+
 def test_every_bundled_task_but_the_families_has_a_preset() -> None:
     assert set(TASKS) - set(PRESETS) == {"LayeredFamily", "OuterLoop"}
 

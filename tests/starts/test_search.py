@@ -114,6 +114,24 @@ def test_conditions_without_a_value_somewhere_are_not_listed() -> None:
 
 
 @pytest.mark.usefixtures("listing")
+def test_a_set_without_states_is_listed_as_such() -> None:
+    starts = starts_of(dict.fromkeys("xyz", (0, 5)), "x != y and y != z and x != z and x + z = 1")
+    assert starts.count() == 8
+    starts = starts_of(dict.fromkeys("xyz", (0, 2)), "x*x + y*y + z*z = 7")
+    assert starts.count() == 0
+    assert starts.enumerate(10).shape == (0, 3)
+
+
+@pytest.mark.usefixtures("listing")
+def test_columns_of_many_values_are_split_into_ranges() -> None:
+    types = dict.fromkeys("xyz", (0, 30_000))
+    starts = starts_of(types, "max(x, y) * 1000 = z and x + y >= 5")
+    expected = sum(1 for x in range(31) for y in range(31) if x + y >= 5)
+    assert starts.count() == expected
+    assert all(starts.contains(state) for state in starts.enumerate(2000))
+
+
+@pytest.mark.usefixtures("listing")
 def test_a_set_that_is_too_large_to_be_listed_says_how_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
