@@ -46,11 +46,6 @@ class RunFolder:
                 )
             yield
 
-    @property
-    def is_claimed(self) -> bool:
-        """Does the folder hold a run?"""
-        return (self.path / _RUN).exists()
-
     def claim(self, options: Mapping[str, Any]) -> None:
         """Begin a run with these options here, or make sure that it is this run's folder.
 
@@ -62,7 +57,7 @@ class RunFolder:
         """
         self.path.mkdir(parents=True, exist_ok=True)
         wanted = json.loads(json.dumps(options))
-        if not self.is_claimed:
+        if not (self.path / _RUN).exists():
             names = [entry.name for entry in self.path.iterdir()]
             if any(name != _LOCK and not name.startswith(_UNFINISHED) for name in names):
                 raise ConfigError(f"{self.path} holds other files; give an empty or new folder")

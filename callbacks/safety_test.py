@@ -72,7 +72,7 @@ class SafetyTestCallback(EventCallback):
         self._resume = resume
         self.latest: SafetyResult | None = None
         self.faults: list[Fault] = []
-        self.steps = 0
+        self.steps = self._timesteps = 0
         self._due = every_steps
         self._tester: SafetyTester | None = None
         self._before = self._spent = self._began = 0.0
@@ -117,13 +117,15 @@ class SafetyTestCallback(EventCallback):
         super()._on_training_start()
         if self.callback_on_new_best is not None:
             self.callback_on_new_best.on_training_start(self.locals, self.globals)
+        self._timesteps = self.model.num_timesteps
         self._began = time.monotonic()
 
     def _on_training_end(self) -> None:
         self._before += time.monotonic() - self._began
 
     def _on_step(self) -> bool:
-        self.steps += self.training_env.num_envs
+        self.steps += self.model.num_timesteps - self._timesteps
+        self._timesteps = self.model.num_timesteps
         if self.steps < self._due:
             return True
         seconds = self._allowance()
@@ -156,10 +158,12 @@ class SafetyTestCallback(EventCallback):
         version = f"{self.num_timesteps}, changed"
         added = self._records.store.add(self.task, found, policy=version)
         self.faults += [found[place] for place in added.new]
+        self._records.store.close()
         return len(added.new)
 
     def test_now(self) -> SafetyResult:
         """Test the policy as it is, whatever is due; for the end of training."""
+        _ = self._ready
         self._test(None)
         assert self.latest is not None
         return self.latest
@@ -180,6 +184,7 @@ class SafetyTestCallback(EventCallback):
         self._spent += record["seconds"]
         record["share"] = self._spent / max(1e-9, self._elapsed())
         self._records.add(record)
+        self._records.store.close()  # so that the file is complete without its journal
         self._log(record)
         return self._call_children(record) and not self._should_stop(result)
 

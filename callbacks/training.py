@@ -144,8 +144,6 @@ def train(
     env = SB3VecEnv(task, config.num_envs, **arguments)
     folder = RunFolder(out)
     with folder.locked():
-        if not folder.is_claimed:
-            _new_model(config, env)  # options that it refuses must not claim the folder
         folder.claim({"task": task.name, "digest": task.digest, **asdict(config)})
         return _trained(task, config, folder, env, watch)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.deciders import Verdict
+from safetest_gym.deciders.base import PART
 from safetest_gym.engine.kernels.following import FAILING
 from safetest_gym.faults.fault import Fault
 from safetest_gym.policies.reachable import Reachable
@@ -55,7 +56,10 @@ def _verdicts(task: Task, graph: Reachable, decider: Decider) -> NDArray[np.uint
     failing = graph.can_reach(FAILING)
     for doubtful in (failing, graph.can_leave() & ~failing):
         rows = np.flatnonzero(doubtful)
-        verdicts[rows] = decider.decide_many(task.engine.unpack(graph.states[rows]))
+        for first in range(0, len(rows), PART):
+            part = rows[first : first + PART]
+            decider.make_room()
+            verdicts[part] = decider.decide_many(task.engine.unpack(graph.states[part]))
     return verdicts
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
+from stable_baselines3.common.callbacks import (
+    BaseCallback,
+    CallbackList,
+    EvalCallback,
+    EveryNTimesteps,
+)
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
@@ -255,3 +261,25 @@ def test_a_wrapper_that_changes_observations_is_noticed(plan: Plan) -> None:
 def test_a_plan_with_an_unknown_entry_is_refused() -> None:
     with pytest.raises(ConfigError, match="has no run;"):
         SafetyTestCallback(plan={"run": 3})
+
+
+def test_called_now_and_then_it_still_counts_every_timestep(plan: Plan) -> None:
+    tests = SafetyTestCallback(every_steps=64, plan=plan)
+    make_model("MaskablePPO").learn(320, EveryNTimesteps(n_steps=32, callback=tests))
+    assert [entry["steps"] for entry in tests.history] == [64, 128, 192, 256, 320]
+
+
+def test_the_store_is_complete_without_its_journal_after_every_test(
+    plan: Plan, tmp_path: Path
+) -> None:
+    copies = []
+
+    class Copier(BaseCallback):
+        def _on_step(self) -> bool:
+            copies.append(shutil.copy(tmp_path / "a" / "faults.sqlite", tmp_path / "copy.sqlite"))
+            return True
+
+    tests = SafetyTestCallback(every_steps=32, plan=plan, folder=tmp_path / "a")
+    make_model("MaskablePPO").learn(64, [tests, Copier()])
+    with FaultStore(copies[-1]) as store:
+        assert len(store.faults(tests.task)) == len(tests.faults) > 0
