@@ -15,9 +15,10 @@ from stable_baselines3.common.vec_env import VecNormalize
 from safetest_gym.callbacks.experience import FaultExperience
 from safetest_gym.callbacks.following import TestFollower, Tests
 from safetest_gym.callbacks.learner import environment_of, exact_states
-from safetest_gym.callbacks.lessons import Lessons
+from safetest_gym.callbacks.lessons import LAST_ROUNDS, Lessons
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
+from safetest_gym.policies import policy_from_sb3
 from safetest_gym.repair.shields import FaultShield
 
 __all__ = ["FeedbackCallback"]
@@ -132,13 +133,23 @@ class FeedbackCallback(TestFollower):
             environment_of(self.model).env_method("set_starts", self.pool, self.start_share)
 
     def _on_training_end(self) -> None:
+        """Lessons until no fault is left, or for some rounds."""
         super()._on_training_end()
-        self._on_rollout_start()
+        for _ in range(LAST_ROUNDS):
+            if not self._teach() or not self._search(policy_from_sb3(self.model)):
+                break
 
     def _on_rollout_start(self) -> None:
-        if isinstance(self.model, OnPolicyAlgorithm) and self._faults is not None:
-            needed = self._lessons.give(self.model, self._faults)
-            self.logger.record("feedback/lessons_needed_rate", needed)
+        self._teach()
+
+    def _teach(self) -> bool:
+        """Give a lesson, if this learner gets any."""
+        if not isinstance(self.model, OnPolicyAlgorithm) or not self._lessons.steps:
+            return False
+        assert self._faults is not None
+        needed = self._lessons.give(self.model, self._faults)
+        self.logger.record("feedback/lessons_needed_rate", needed)
+        return True
 
     def _on_each_step(self) -> None:
         assert self._faults is not None

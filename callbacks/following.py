@@ -13,6 +13,7 @@ from safetest_gym.callbacks.learner import environment_of
 from safetest_gym.callbacks.safety_test import SafetyTestCallback
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
+from safetest_gym.policies import Policy
 
 __all__ = ["TestFollower", "Tests"]
 
@@ -100,6 +101,12 @@ class TestFollower(BaseCallback):
         self._faults_seen += len(new)
         if new:
             self._on_faults(new)
+
+    def _search(self, policy: Policy) -> bool:
+        """Look for faults in the states that a policy can visit; were there new ones?"""
+        found = self.tests.search(policy)
+        self._take()
+        return found > 0
 
     def _begin(self) -> None:
         """Training begins; the first time, or once more."""

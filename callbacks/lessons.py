@@ -19,7 +19,10 @@ from safetest_gym.policies import policy_from_sb3
 from safetest_gym.policies.scaling import scaled_features
 from safetest_gym.repair.shields import Shield
 
-__all__ = ["Lessons"]
+__all__ = ["LAST_ROUNDS", "Lessons"]
+
+LAST_ROUNDS = 8
+"""How often, when training ends, faults are looked for and lessons given at most."""
 
 _RATE = 1e-3
 
@@ -41,7 +44,7 @@ class Lessons:
     def __init__(self, steps: int, *, kept: int = 512) -> None:
         if steps < 0:
             raise ConfigError(f"lessons must not be negative, got {steps}")
-        self._steps, self._kept = steps, kept
+        self.steps, self._kept = steps, kept
         self._states: dict[bytes, NDArray[Any]] = {}
         self._optimizer: torch.optim.Optimizer | None = None
         self._owner: Any = None
@@ -56,7 +59,7 @@ class Lessons:
 
     def give(self, model: BaseAlgorithm, shield: Shield) -> float:
         """One lesson; in which fraction of the states it was needed."""
-        if not self._states or not self._steps:
+        if not self._states or not self.steps:
             return 0.0
         states = np.array(list(self._states.values()))
         applicable = shield.task.applicable_many(states)
@@ -68,7 +71,7 @@ class Lessons:
         masks = [torch.as_tensor(mask, device=policy.device) for mask in (allowed, applicable)]
         optimizer = self._optimizer_of(model)
         needed = 0.0
-        for step in range(self._steps):
+        for step in range(self.steps):
             logits = policy.get_distribution(observed).distribution.logits
             within = [logits.masked_fill(~mask, -torch.inf).logsumexp(dim=1) for mask in masks]
             chance = within[0] - within[1]

@@ -22,6 +22,9 @@ from safetest_gym.task import Task
 
 __all__ = ["SafetyTestCallback"]
 
+_LEAST_SEARCH = 0.25
+"""Seconds of a search for faults outside tests, at least."""
+
 _NOT_A_NUMBER = ("stdout", "log", "json", "csv")
 
 
@@ -121,7 +124,8 @@ class SafetyTestCallback(EventCallback):
         self._began = time.monotonic()
 
     def _on_training_end(self) -> None:
-        self._before += time.monotonic() - self._began
+        now = time.monotonic()
+        self._before, self._began = self._before + now - self._began, now
 
     def _on_step(self) -> bool:
         self.steps += self.model.num_timesteps - self._timesteps
@@ -153,12 +157,18 @@ class SafetyTestCallback(EventCallback):
         return self._ready.rates(policy)
 
     def search(self, policy: Policy) -> int:
-        """Add another policy's faults in the states that it can visit; how many are new."""
-        found = self._ready.visited(policy, len(self.history))
+        """Add another policy's faults in the states that it can visit; how many are new.
+
+        Its time counts as that of tests, and it has a little even if they have none left.
+        """
+        begun, allowance = time.monotonic(), self._allowance()
+        seconds = None if allowance is None else max(allowance, _LEAST_SEARCH)
+        found = self._ready.visited(policy, len(self.history), seconds)
         version = f"{self.num_timesteps}, changed"
         added = self._records.store.add(self.task, found, policy=version)
         self.faults += [found[place] for place in added.new]
         self._records.store.close()
+        self._spent += time.monotonic() - begun
         return len(added.new)
 
     def test_now(self) -> SafetyResult:

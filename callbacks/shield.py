@@ -12,10 +12,11 @@ from sb3_contrib import MaskablePPO
 
 from safetest_gym.callbacks.following import TestFollower, Tests
 from safetest_gym.callbacks.learner import environment_of, exact_states, require_masks
-from safetest_gym.callbacks.lessons import Lessons
+from safetest_gym.callbacks.lessons import LAST_ROUNDS, Lessons
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
 from safetest_gym.policies import policy_from_sb3
+from safetest_gym.repair.shielded_policy import GuardedPolicy
 from safetest_gym.repair.shields import (
     CombinedShield,
     DeciderShield,
@@ -121,14 +122,28 @@ class ShieldCallback(TestFollower):
             self._put()
 
     def _on_training_end(self) -> None:
+        """Lessons until the policy does without the shield; what it then lacks is added."""
         super()._on_training_end()
-        self._on_rollout_start()
+        for _ in range(LAST_ROUNDS):
+            if not self._teach() or not self._search(policy_from_sb3(self.model)):
+                break
+        for _ in range(LAST_ROUNDS):
+            if self._by_decider():
+                break
+            if not self._search(GuardedPolicy(policy_from_sb3(self.model), self.shield)):
+                break
         self._save()
 
     def _on_rollout_start(self) -> None:
-        if isinstance(self.model, MaskablePPO):
-            needed = self._lessons.give(self.model, self.shield)
-            self.logger.record("shield/lessons_needed_rate", needed)
+        self._teach()
+
+    def _teach(self) -> bool:
+        """Give a lesson, if this learner gets any."""
+        if not isinstance(self.model, MaskablePPO) or not self._lessons.steps:
+            return False
+        needed = self._lessons.give(self.model, self.shield)
+        self.logger.record("shield/lessons_needed_rate", needed)
+        return True
 
     def _on_each_step(self) -> None:
         before = self.steps - self.training_env.num_envs

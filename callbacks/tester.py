@@ -179,16 +179,22 @@ class SafetyTester:
                 break
             runs = fuzzer.run_from(starts[at : at + _CHUNK], first=first + at)
             found.add(runs, find_faults(self.task, policy, runs.unsafe(), self.decider))
-        if not _is_past(end):
-            found.add_faults(self.visited(policy, number))
+        if plan.exhaust and not _is_past(end):
+            found.add_faults(self._visited(policy, starts))
         return found
 
-    def visited(self, policy: Policy, number: int) -> tuple[Fault, ...]:
+    def visited(self, policy: Policy, number: int, seconds: float | None) -> tuple[Fault, ...]:
         """Faults in the states that the policy can visit from the starts of a test."""
-        most = self.plan.exhaust
-        if not most:
+        if not self.plan.exhaust:
             return ()
-        starts = self._starts(number)
+        self.decider.deadline = None if seconds is None else time.monotonic() + seconds
+        try:
+            return self._visited(policy, self._starts(number))
+        finally:
+            self.decider.deadline = None
+
+    def _visited(self, policy: Policy, starts: State) -> tuple[Fault, ...]:
+        most = self.plan.exhaust
         return reachable_faults(self.task, policy, starts, self.decider, max_states=most)
 
     def rates(self, policy: Policy) -> Evaluation:

@@ -128,7 +128,7 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
         runs_per_start=5,
         evaluation=EvaluationConfig(step_limit=step_limit, max_states=1_000_000),
         iterations=40,
-        seconds=120 if quick else 300,
+        seconds=240 if quick else 300,
         visited=500,
         verify_budget=Budget(seconds=30 if quick else 100, megabytes=1500),
     )

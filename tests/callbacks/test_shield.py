@@ -16,7 +16,9 @@ from safetest_gym.envs import SB3VecEnv
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
 from safetest_gym.errors import ConfigError
+from safetest_gym.policies import evaluate, policy_from_sb3
 from safetest_gym.repair.learned_shield import LearnConfig, LearnedShield, walked_states
+from safetest_gym.repair.shielded_policy import GuardedPolicy
 from safetest_gym.repair.shields import DeciderShield, FaultShield, ShieldError
 from safetest_gym.repair.shields_file import load_shield, save_shield
 from tests.callbacks.conftest import make_env, make_model
@@ -55,6 +57,19 @@ def test_with_the_decider_no_episode_fails_when_every_start_is_safe(
     assert len(ends.outcomes) >= 10
     assert ends.outcomes.count("failing") == shield.failing_episodes == 0
     assert shield.report()["restricted_rate"] > 0
+
+
+@pytest.mark.parametrize("lessons", [0, 100])
+def test_the_shield_of_confirmed_faults_suffices_when_training_ends(
+    lessons: int, plan: Plan
+) -> None:
+    shield = ShieldCallback(mode="faults", tests={"every_steps": 32, "plan": plan}, lessons=lessons)
+    model = make_model("MaskablePPO")
+    model.learn(64, shield)
+    task = shield.tests.task
+    every = task.initial.enumerate(10_000)
+    guarded = GuardedPolicy(policy_from_sb3(model), shield.shield)
+    assert evaluate(guarded, task, every, 1).unsafe_rate.value == 0
 
 
 def test_without_a_shield_the_same_training_fails() -> None:
