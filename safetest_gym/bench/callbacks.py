@@ -182,12 +182,15 @@ def _present(rows: Sequence[Row]) -> Findings:
     lines = []
     for name in names:
         for training in TRAININGS:
-            means = [mean(name, training, key) for key in _COLUMNS]
-            cells = ["" if value is None else f"{value:,.1f}" for value in means]
-            lines.append([f"{name}, {training}", *cells])
-    seeds = len({row.cell["seed"] for row in rows})
-    table = Table(f"Means over {seeds} seed(s)", ["training", *_COLUMNS.values()], lines)
-    series = {way: [mean(name, way, "unsafe") for name in names] for way in TRAININGS}
+            chosen = [r for r in rows if (r.cell["task"], r.cell["training"]) == (name, training)]
+            if chosen:
+                means = [mean(name, training, key) for key in _COLUMNS]
+                cells = ["" if value is None else f"{value:,.1f}" for value in means]
+                lines.append([f"{name}, {training}", str(len(chosen)), *cells])
+    table = Table("Means over seeds", ["training", "seeds", *_COLUMNS.values()], lines)
+    seen = {row.cell["training"] for row in rows}
+    ways = [way for way in TRAININGS if way in seen]
+    series = {way: [mean(name, way, "unsafe") for name in names] for way in ways}
     figure = BarFigure(
         title="%Unsafe without any shield", y_name="percent", groups=names, series=series
     )
