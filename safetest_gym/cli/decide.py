@@ -56,9 +56,13 @@ class DecideOptions:
         str, typer.Option(metavar="inf|N", help="Deviations from the policy allowed in a run.")
     ] = "inf"
     order: Annotated[
-        Literal["app", "learn", "rand"],
-        typer.Option(help="In which actions are tried: as numbered, best first, at random."),
-    ] = "app"
+        Literal["auto", "app", "learn", "rand"] | None,
+        typer.Option(
+            help="In which actions are tried: as earlier queries suggest (otf, its default), "
+            "as numbered (default of the others), the policy's best first, at random.",
+            show_default=False,
+        ),
+    ] = None
     policy: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Policy; needed for a radius and the order learn."),
@@ -79,7 +83,9 @@ class DecideOptions:
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the verdict of every state: .json or .npz."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the verdict of every state: .json or .npz."
+        ),
     ] = None
     as_json: AsJson = False
 

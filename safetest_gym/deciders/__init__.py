@@ -50,7 +50,7 @@ def make_decider(
     *,
     policy: Policy | None = None,
     radius: float = math.inf,
-    order: Order = "app",
+    order: Order | None = None,
     budget: Budget | None = None,
 ) -> Decider:
     """A decider by its algorithm's name.
@@ -60,7 +60,9 @@ def make_decider(
         radius: deviations from the policy allowed along a run; ``inf``: the policy does
             not matter.
         order: in which actions are tried: ``app`` as the task numbers them, ``learn`` best
-            score of the policy first, ``rand`` by a hash of the state.
+            score of the policy first, ``rand`` by a hash of the state; ``auto``, for otf
+            and its default, what served safe states best in earlier queries, if that makes
+            queries shorter. The default of the others is ``app``.
         budget: when to give up with UNKNOWN; may be raised later.
 
     Raises:

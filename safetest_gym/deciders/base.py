@@ -22,7 +22,8 @@ An algorithm is a class in `deciders/<name>.py` and a kernel in `engine/kernels/
   another root it may be called at any time.
 - A search whose budget ran out and that is asked for the same root again goes on without
   ``_begin``.
-- ``_bytes()`` is the memory of the algorithm's own lists.
+- ``_bytes()`` is the memory of the algorithm's own lists; ``_unlearn()`` forgets what is
+  no fact but helps to find facts.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ class Decider(ABC):
     name: ClassVar[str]
     finite_radius: ClassVar[bool] = True
     orders: ClassVar[tuple[Order, ...]] = ("app", "learn", "rand")
+    """The first is the default."""
     supports_facts: ClassVar[bool] = True
 
     def __init__(
@@ -89,11 +91,12 @@ class Decider(ABC):
         *,
         policy: Policy | None = None,
         radius: float = math.inf,
-        order: Order = "app",
+        order: Order | None = None,
         budget: Budget | None = None,
     ) -> None:
         if radius != math.inf and not self.finite_radius:
             raise ConfigError(f"{self.name} cannot decide with a finite radius")
+        order = order or self.orders[0]
         self.space = StateSpace(task, policy=policy, radius=radius, order=order)
         if order not in self.orders:
             raise ConfigError(
@@ -130,13 +133,22 @@ class Decider(ABC):
     @abstractmethod
     def _bytes(self) -> int: ...
 
+    def _unlearn(self) -> None:  # noqa: B027  # most algorithms learn nothing
+        """Forget what was learnt about the order of actions."""
+
     def clear(self) -> None:
         """Forget everything, at a cost linear in what was known."""
+        self.forget_facts()
+        self._unlearn()
+
+    def forget_facts(self) -> None:
+        """Forget all states and statistics, but not which actions are best tried first."""
         self._unfinished = -1
         self._is_supported = self.supports_facts
         self.space.clear()
         self._reset()
-        self.counters[[k.KNOWN, k.EXPANDED, k.TRIED]] = 0
+        counters = self.counters
+        counters[k.KNOWN] = counters[k.EXPANDED] = counters[k.TRIED] = 0
         self._queries = self._unknown = self._answered_before = 0
 
     def make_room(self) -> None:
@@ -151,7 +163,7 @@ class Decider(ABC):
             return
         queries, unknown = self._queries, self._unknown
         done = self.counters[[k.EXPANDED, k.TRIED]]
-        self.clear()
+        self.forget_facts()
         self._queries, self._unknown, self._answered_before = queries, unknown, answered
         self.counters[[k.EXPANDED, k.TRIED]] = done
 

@@ -7,7 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from safetest_gym.deciders.base import Decider
+from safetest_gym.deciders.ordering import ActionOrder
+from safetest_gym.deciders.space import Order
+from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.engine.kernels import otf as k
+from safetest_gym.engine.kernels import search
 
 __all__ = ["OtfDecider"]
 
@@ -25,8 +29,11 @@ class OtfDecider(Decider):
     """
 
     name: ClassVar[str] = "otf"
+    orders: ClassVar[tuple[Order, ...]] = ("auto", "app", "learn", "rand")
 
     def _prepare(self) -> None:
+        self._begun_at = 0
+        self._order = ActionOrder(self.task) if self._learns else None
         self._current = self.space.column(np.int32, -1)
         self._head = self.space.column(np.int32, -1)
         self._stamp = self.space.column(np.int32)
@@ -43,6 +50,7 @@ class OtfDecider(Decider):
         counters[k.PENDING] = counters[k.VISITED] = 0
         counters[k.STACK] = 1
         self._stack[0] = root, -1, 0
+        self._begun_at = int(counters[search.EXPANDED])
 
     def _advance(self, root: int) -> int:
         space = self.space
@@ -57,7 +65,33 @@ class OtfDecider(Decider):
             root,
             SLICE,
         )
+        if code == search.DONE and self._order is not None:
+            self._learn(self._order)
         return code
+
+    @property
+    def _learns(self) -> bool:
+        has_choice = self.task.granularity != 2 and self.task.num_actions > 1
+        return has_choice and self.space.order == "auto"
+
+    def _learn(self, order: ActionOrder) -> None:
+        """See what the query that ends here says about the order of actions."""
+        if not order.ended(int(self.counters[search.EXPANDED]) - self._begun_at):
+            return
+        visited = self._visited[: self.counters[k.VISITED]]
+        position = self._current[visited]
+        kept = (self.verdict[visited] == Verdict.SAFE) & (position >= 0)
+        if kept.any():
+            words = self.space.words(visited[kept])
+            order.learn(self.task.engine.unpack(words), position[kept])
+        if order.choose():
+            self._reset()
+            self.space.rank(order.current)
+
+    def _unlearn(self) -> None:
+        if self._learns:
+            self._order = ActionOrder(self.task)
+            self.space.rank(self._order.current)
 
     def _grow(self, code: int) -> None:
         rows = self.space.row_capacity

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.engine.kernels import context as c
-from safetest_gym.engine.kernels.actions import APP, LEARN, RAND
+from safetest_gym.engine.kernels.actions import APP, LEARN, RAND, RANKED
 from safetest_gym.engine.kernels.intern import intern_rows_kernel, rehash_kernel
 from safetest_gym.engine.kernels.lookup import find_kernel, forget_kernel
 from safetest_gym.errors import ConfigError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Order", "StateSpace"]
 
-Order = Literal["app", "learn", "rand"]
-_WAYS = {"app": APP, "learn": LEARN, "rand": RAND}
+Order = Literal["app", "learn", "rand", "auto"]
+_WAYS = {"app": APP, "learn": LEARN, "rand": RAND, "auto": RANKED}
 
 MOST_RADIUS = 2**30
 """Kernels count deviations in 32 bits."""
@@ -43,7 +43,8 @@ class StateSpace:
         known: how many states have a number; kernels keep it in their counters.
         bound: the policy, bound to the task, where order or radius need one.
         block: engine addresses and buffers for `kernels.actions`.
-        way, policy: the order of actions, and the policy's addresses (zeros without one).
+        order, way: the order of actions by its name, and for kernels.
+        policy: the policy's addresses (zeros without one).
 
     Args:
         radius: deviations from the policy allowed along a run; infinite without a policy.
@@ -66,12 +67,14 @@ class StateSpace:
         self.task = task
         self.engine = task.engine
         self.radius = radius
+        self.order = order
         self.way = _WAYS[order]
         self._extra = int(radius != math.inf)
         self.follow(policy)
         self.width = self.engine.num_words + self._extra
         self.known = 0
         self.states = np.empty((1024, self.width), np.int64)
+        self._ranked = np.arange(task.num_actions)
         self.table = np.zeros(_LEAST_TABLE, np.int32)
         self._columns: list[tuple[NDArray[Any], int]] = []
         self._make_block()
@@ -96,6 +99,13 @@ class StateSpace:
         self._native = native  # owns what the addresses point to
         choose = native.address if self._extra else 0
         addresses[:] = choose, native.score_address, native.data_address
+
+    def rank(self, actions: NDArray[np.int64]) -> None:
+        """Take the order of actions, for the order ``auto``; no state may be open."""
+        self._ranked = actions
+        if self.way == RANKED:
+            self.scratch[2, : len(actions)] = actions
+            self.scratch[6, actions] = np.arange(len(actions))
 
     def column(self, dtype: type[np.generic], fill: int = 0) -> NDArray[Any]:
         """An array with one entry per state; it grows in place along with the states."""
@@ -153,8 +163,9 @@ class StateSpace:
         self.wide = np.empty((self._rows, self.width), np.int64)
         self.found = np.empty(self._rows, np.int64)
         size = max(self._rows + 1, len(self._mask) + 1, len(self._values), 16)
-        self.scratch = np.zeros((6, size), np.int64)
+        self.scratch = np.zeros((7, size), np.int64)
         self.scratch[1:3] = np.arange(size)
+        self.rank(self._ranked)
         self.span = np.zeros(2, np.int64)
         for place, array in (
             (c.SUCC, self.succ),

@@ -2,7 +2,8 @@
 
 Run from the checkout: ``python -m tests.benchmarks.speed_algorithms [TASK]... [--out FILE]``.
 Queries are start states and states on random walks from them; each is asked with a fresh
-cache. The tasks have their default sizes, except where that says nothing (`SIZES`).
+cache, while the order of actions that otf has learnt stays; the first pass is for learning.
+The tasks have their default sizes, except where that says nothing (`SIZES`).
 """
 
 from __future__ import annotations
@@ -79,13 +80,13 @@ def decide(*, task: str, algorithm: str) -> Facts:
             if process_time() - begun > MOST_SECONDS:
                 break
             before = process_time()
-            decider.clear()
+            decider.forget_facts()
             verdict = int(decider.decide(state))
             spent = process_time() - before
             if pass_ == 0:
                 verdicts.append(verdict)
                 seconds.append(spent)
-            seconds[number] = min(seconds[number], spent)
+            seconds[number] = spent if pass_ <= 1 else min(seconds[number], spent)
     return {"verdicts": verdicts, "seconds": seconds, "queries": len(states)}
 
 

@@ -143,7 +143,7 @@ def test_work_is_linear_in_the_transitions() -> None:
 def test_a_known_state_takes_less_than_48_bytes_besides_itself(shared: Path) -> None:
     line = shared / "models" / "planning" / "one_way_line_15_10_det.jani"
     task = load_task(line, line.with_suffix(".props.jani"))
-    decider = make_decider("otf", task)
+    decider = make_decider("otf", task, order="app")
     decider.decide_many(task.initial.enumerate(1000))
     statistics = decider.statistics
     assert statistics.states > 300_000

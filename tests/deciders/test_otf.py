@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from safetest_gym.deciders import Verdict, make_decider
 from safetest_gym.deciders.otf import OtfDecider
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies import Interface, TablePolicy
+from safetest_gym.task import load_task
 from tests.deciders.agreement import KINDS, scores, table_policy, truth_of
 from tests.oracles.fixpoint import radius_needed, safe_states
 from tests.oracles.hashed_systems import hashed_task, states_of, systems_of
 
 
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
-@pytest.mark.parametrize("order", ["app", "rand", "learn"])
+@pytest.mark.parametrize("order", ["auto", "app", "rand", "learn"])
 def test_all_states_of_random_systems_are_decided_as_by_the_fixpoint(
     mode: Any, kind: Any, order: Any
 ) -> None:
@@ -45,6 +47,46 @@ def test_a_fresh_cache_gives_the_same_verdicts(mode: Any, kind: Any) -> None:
     assert np.array_equal(found, truth_of(task, states))
 
 
+@pytest.mark.parametrize("mode", ["label", "edge"])
+def test_changes_of_the_order_between_fresh_caches_give_the_same_verdicts(mode: Any) -> None:
+    task = hashed_task(mode=mode)
+    states = states_of(range(300))
+    decider = OtfDecider(task)
+    found, orders = [], set()
+    for state in states:
+        decider.forget_facts()
+        found.append(decider.decide(state))
+        assert decider._order is not None
+        orders.add(tuple(decider._order.current))
+    assert np.array_equal(found, truth_of(task, states))
+    assert len(orders) > 1
+
+
+def test_forgetting_facts_keeps_the_order_that_was_learnt_and_clearing_does_not() -> None:
+    decider = OtfDecider(hashed_task())
+    decider.decide_many(states_of(range(300)))
+    assert decider._order is not None
+    learnt = decider._order.current.tolist()
+    decider.forget_facts()
+    assert decider.space.known == 0
+    assert decider._order.current.tolist() == learnt != sorted(learnt)
+    decider.clear()
+    assert decider._order.current.tolist() == sorted(learnt)
+
+
+def test_a_learnt_order_visits_fewer_states_where_the_first_actions_do_not_last(
+    shared: Path,
+) -> None:
+    line = shared / "models" / "planning" / "one_way_line_15_10_det.jani"
+    task = load_task(line, line.with_suffix(".props.jani"))
+    expanded = []
+    for order in ("auto", "app"):
+        decider = OtfDecider(task, order=order)
+        decider.decide_many(task.initial.enumerate(1000))
+        expanded.append(decider.statistics.expanded)
+    assert 3 * expanded[0] < expanded[1]
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_random_systems_agree_with_the_fixpoint() -> None:
     for (mode, kind), first in zip(KINDS, (0, 60_000, 90_000), strict=True):
@@ -54,12 +96,15 @@ def test_a_hundred_thousand_random_systems_agree_with_the_fixpoint() -> None:
         for begin in range(first, last, 5000):
             states = states_of(range(begin, begin + 5000))
             truth = truth_of(task, states)
-            for order in ("app", "rand", "learn"):
+            for order in ("auto", "app", "rand", "learn"):
                 decider = make_decider("otf", task, policy=policy, order=order)
                 assert np.array_equal(decider.decide_many(states), truth)
             decider = make_decider("otf", task)
-            for state, verdict in zip(states, truth.tolist(), strict=True):
-                decider.clear()
+            for number, (state, verdict) in enumerate(zip(states, truth.tolist(), strict=True)):
+                if number % 2:
+                    decider.clear()
+                else:
+                    decider.forget_facts()
                 assert decider.decide(state) == verdict
 
 
@@ -85,7 +130,7 @@ def test_finite_radii_agree_with_brute_force_over_all_policies(mode: Any, radius
     ]
     truth = np.where(np.array(needed) <= radius, Verdict.SAFE, Verdict.UNSAFE)
     assert any(radius < r < math.inf for r in needed) or radius == 3
-    for order in ("app", "rand"):
+    for order in ("auto", "app", "rand"):
         decider = make_decider("otf", task, policy=policy, radius=radius, order=order)
         assert np.array_equal(decider.decide_many(states), truth)
     for state, verdict in zip(states[:200], truth.tolist(), strict=False):

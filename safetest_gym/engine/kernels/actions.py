@@ -27,14 +27,15 @@ __all__ = [
     "LEARN",
     "NO_CHOICE",
     "RAND",
+    "RANKED",
     "ROWS_ERROR",
     "next_position",
     "open_state",
     "rows_of",
 ]
 
-APP, LEARN, RAND = range(3)
-"""Orders: as numbered, by the policy's scores, by a hash of the state."""
+APP, LEARN, RAND, RANKED = range(4)
+"""Orders: as numbered, by the policy's scores, by a hash of the state, by ranks given."""
 
 _GOLDEN = -7046029254386353131
 
@@ -111,6 +112,18 @@ def _by_score(scores: Any, outputs: Any, numbers: Any, order: Any, count: int) -
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def _by_rank(rank: Any, numbers: Any, order: Any, count: int) -> None:
+    """Lowest rank first."""
+    for i in range(count):
+        at = i
+        mine = rank[numbers[i]]
+        while at > 0 and rank[numbers[order[at - 1]]] > mine:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _own_action(block: Any, policy: Any, scratch: Any, count: int) -> int:
     """The policy's action, `NONE_APPLICABLE` in a dead end, or an error."""
     mask = uint8_at(block[c.MASK])
@@ -136,18 +149,19 @@ def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
     """Put the actions of the state at ``block[STATE]`` in order; how many positions.
 
     Args:
-        way: `APP`, `LEARN` or `RAND`.
+        way: `APP`, `LEARN`, `RAND` or `RANKED`.
         policy: addresses of choose (0: no radius), score and data, or zeros.
-        scratch: int64 rows: 0 first rows, 1 numbers, 2 the order (1 and 2 are made as
-            0, 1, 2, …), 3 the policy's own action or -1, and if the block's mask is that of
-            the state; 4 and 5 states and scores as floats.
+        scratch: int64 rows: 0 first rows, 1 numbers, 2 the order (1 is made as 0, 1, 2, …,
+            and 2 as well, or by rank), 3 the policy's own action or -1, and if the block's
+            mask is that of the state; 4 and 5 states and scores as floats; 6 the rank of
+            every action for `RANKED`.
 
     Returns:
         The number of positions, `ROWS_ERROR`, -2, or `NO_CHOICE`.
     """
     firsts, numbers, order = scratch[0], scratch[1], scratch[2]
     if block[c.GRANULARITY] == 1:
-        count = block[c.ACTIONS]  # `numbers`, and `order` for `APP`, stay as they were made
+        count = block[c.ACTIONS]  # `numbers`, and often `order`, stay as they were made
     else:
         count = _choices(block, firsts, numbers)
         if count < 0:
@@ -169,7 +183,11 @@ def open_state(block: Any, way: int, policy: Any, scratch: Any) -> int:
         _by_score(
             scratch[5].view(np.float32), int64_at(policy[2] + header[5]), numbers, order, count
         )
-    elif block[c.GRANULARITY] != 1:
+    elif block[c.GRANULARITY] == 1:
+        return count
+    elif way == RANKED:
+        _by_rank(scratch[6], numbers, order, count)
+    else:
         for i in range(count):
             order[i] = i
     return count

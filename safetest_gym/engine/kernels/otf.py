@@ -234,7 +234,6 @@ def _settle_visited(verdict: Any, head: Any, entries: Any, visited: Any, counter
         if verdict[s] != 2:
             verdict[s] = 1
             _release(counters, entries, head, s)
-    counters[VISITED] = 0
 
 
 @njit(cache=True, nogil=True, _nrt=False)
