@@ -83,7 +83,7 @@ class OtfDecider(Decider):
         kept = (self.verdict[visited] == Verdict.SAFE) & (position >= 0)
         if kept.any():
             words = self.space.words(visited[kept])
-            order.learn(self.task.engine.unpack(words), position[kept])
+            order.learn(self.task.engine.unpack(words), position[kept] & (k.LAST - 1))
         if order.choose():
             self._reset()
             self.space.rank(order.current)

@@ -29,6 +29,7 @@ __all__ = [
     "RAND",
     "RANKED",
     "ROWS_ERROR",
+    "is_last",
     "next_position",
     "open_state",
     "rows_of",
@@ -204,6 +205,14 @@ def next_position(block: Any, position: int, count: int, scratch: Any) -> int:
         while position < count and mask[order[position]] == 0:
             position += 1
     return position
+
+
+@njit(forceinline=True, _nrt=False)
+def is_last(block: Any, position: int, count: int, scratch: Any) -> bool:
+    """Is it known that no action behind ``position`` is applicable?"""
+    if block[c.GRANULARITY] == 1 and scratch[3, 1] == 0:
+        return position + 1 == count
+    return next_position(block, position + 1, count, scratch) == count
 
 
 @njit(cache=True, nogil=True, _nrt=False)

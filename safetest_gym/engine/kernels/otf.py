@@ -6,8 +6,9 @@ at most once, so all queries together are linear in the transitions they look at
 
 Arrays per state (row = number of the state):
 - ``verdict``: 0 open, 1 safe, 2 unsafe.
-- ``current``: position of the action followed, in the state's order of actions; -1 before
-  the first; ``-2 - p`` while the action at position p is refuted and the next one is due.
+- ``current``: position of the action followed, in the state's order of actions, plus `LAST`
+  where no other one can follow; -1 before the first; ``-2 - p`` while the action at position
+  p is refuted and the next one is due; `DOOMED` if there is no next one.
 - ``head``: first entry of the list of dependants, -1 for none.
 - ``stamp``: number of the last query that visited the state; of a refuted state, when it
   was refuted (its rank).
@@ -25,7 +26,7 @@ from typing import Any
 
 from numba import njit
 
-from safetest_gym.engine.kernels.actions import next_position
+from safetest_gym.engine.kernels.actions import is_last, next_position
 from safetest_gym.engine.kernels.search import (
     DONE,
     EXPANDED,
@@ -40,6 +41,7 @@ from safetest_gym.engine.kernels.search import (
 __all__ = [
     "ENTRIES",
     "FREE",
+    "LAST",
     "NO_ENTRIES",
     "NO_STACK",
     "NO_VISITED",
@@ -58,6 +60,9 @@ STACK, PENDING, VISITED, ENTRIES, FREE, QUERY, RANK = range(OWN, OWN + 7)
 NUM_COUNTERS = OWN + 7
 
 NO_STACK, NO_ENTRIES, NO_VISITED = range(NO_ROOM, NO_ROOM + 3)
+
+LAST = 1 << 30
+DOOMED = -(1 << 31)
 
 
 @njit(forceinline=True, _nrt=False)
@@ -127,7 +132,7 @@ def _refute(counters: Any, per_state: Any, entries: Any, s: int) -> None:
     while entry >= 0:
         q = entries[entry, 0]
         if verdict[q] == 0 and current[q] == entries[entry, 1]:
-            current[q] = -2 - current[q]
+            current[q] = DOOMED if current[q] >= LAST else -2 - current[q]
             pending[counters[PENDING]] = q
             counters[PENDING] += 1
         entry = entries[entry, 2]
@@ -143,6 +148,10 @@ def _advance(
     verdict, current, head, stamp, pending = per_state
     stack, entries, _ = lists
     t = pending[counters[PENDING] - 1]
+    if current[t] == DOOMED:
+        counters[PENDING] -= 1
+        _refute(counters, per_state, entries, t)
+        return 0
     count = open_actions(block, way, policy, states, scratch, counters, t)
     if count < 0:
         return -count
@@ -167,6 +176,8 @@ def _advance(
             for r in range(rows):
                 bad = bad or verdict[found[r]] == 2
             if not bad:
+                if is_last(block, position, count, scratch):
+                    position += LAST
                 current[t] = position
                 counters[PENDING] -= 1
                 _depend(counters, entries, verdict, head, found, rows, t, position)
@@ -206,8 +217,9 @@ def _visit(
         count = open_actions(block, way, policy, states, scratch, counters, s)
         if count < 0:
             return -count
+        at = current[s] & (LAST - 1)
         rows = open_action(
-            block, states, table, succ, wide, found, scratch, span, verdict, counters, s, current[s]
+            block, states, table, succ, wide, found, scratch, span, verdict, counters, s, at
         )
         if rows < 0:
             return -rows
