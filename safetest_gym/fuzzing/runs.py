@@ -22,8 +22,8 @@ class End(IntEnum):
     """Why a run stopped.
 
     CYCLE: it goes round for ever without a choice, and looking ahead as far as that is
-    allowed finds no failing state. EXHAUSTED: the search has seen all the
-    states that the policy can still reach, and none of them fails.
+    allowed finds no failing state, or there is nothing else to see. EXHAUSTED: the search
+    has seen all the states that the policy can still reach, and none of them fails.
     """
 
     FAILING = 0

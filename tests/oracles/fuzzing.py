@@ -97,6 +97,30 @@ class SlowFuzzing:
                 return bad
         return set()
 
+    def ahead(self, state: State, lookahead: float) -> set[State]:
+        """All states within some layers, where nothing fails: a run may leave a cycle there."""
+        seen, layer, depth = {state}, {state}, 0
+        while layer and depth < lookahead:
+            layer = {t for s in layer for t in self.outcomes(s)} - seen
+            seen |= layer
+            depth += 1
+        return seen - {state}
+
+    def has_choice(self, state: State, lookahead: float) -> bool:
+        """Can a run that goes round from ``state`` go anywhere else?"""
+        here, seen = state, set[State]()
+        while here not in seen:
+            seen.add(here)
+            layer, known, depth = {here}, {here}, 0
+            while layer and depth < lookahead:
+                layer = {t for s in layer for t in self.outcomes(s)} - known
+                if len(layer) > 1:
+                    return True
+                known |= layer
+                depth += 1
+                here = next(iter(layer), here)
+        return False
+
     def reachable(self, state: State) -> set[State]:
         """All states the policy may come to, ``state`` included."""
         seen, todo = {state}, [state]

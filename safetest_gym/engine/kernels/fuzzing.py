@@ -4,8 +4,10 @@ A run is a list of state numbers. Continuations are searched breadth-first; a co
 that cannot be finished (an array is full, Python must ask the policy) is begun anew later
 and then ends the same, because randomness is only drawn when nothing can go wrong any more.
 
-Going to the closest state may go round for ever. Before such a run is given up, one search
-does not stop where the closest state of a layer is unique.
+Going to the closest state may go round for ever. In a run that does, one search does not stop
+where the closest state of a layer is unique; if it finds nothing that fails, it goes to any
+state it has seen and wanders from there, one outcome after the other, twice as far each time.
+A run that goes round without any choice is given up.
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ RUN, LENGTH, HERE, FROM, CARE, POWER, LAPS, RANDOM, STAMP, SEEN, FORCED, ROUND =
 Brent's tortoise, power and lap; random stream; stamp of the search; states it has seen;
 was there only one way to go on? does the run go round?"""
 
-PLACES = 12
+ESCAPES, WANDER = 12, 13
+"""How often the run has left a circle, and steps that it still wanders."""
+
+PLACES = 14
 
 _NOWHERE, _ROUND = -100, -101
 """Nothing more can be reached; only round again."""
@@ -118,6 +123,15 @@ def _pick_weighted(distance: Any, queue: Any, last: int, progress: Any) -> int:
     return queue[last - 1]
 
 
+@njit(cache=True, nogil=True)
+def _pick_any(queue: Any, depth: int, last: int, progress: Any) -> int:
+    """One of all states seen in ``depth`` layers, or the last one if each has only one."""
+    progress[FORCED] = last == depth + 1
+    if progress[FORCED]:
+        return queue[last - 1]
+    return queue[1 + int(random_unit(place(progress, RANDOM)) * (last - 1))]
+
+
 @njit(inline="always")
 def _layer(graph: Any, search: Any, first: int, last: int, stamp: int) -> Any:
     """Append the next layer to the queue: its end (or a negative code), and a failing state.
@@ -170,9 +184,9 @@ def _search(graph: Any, search: Any, config: Any, s: int, progress: Any) -> int:
         least, count = _closest(distance, queue, first, last)
         if (count == 1 and not progress[ROUND]) or last > config[3]:
             break
-    if progress[ROUND]:
-        return _ROUND
     progress[SEEN] += last
+    if progress[ROUND]:
+        return _pick_any(queue, depth, last, progress)
     if config[0] == GREEDY:
         progress[FORCED] = count == 1
         return _pick_greedy(distance, queue, (first, last), least, count, progress)
@@ -192,10 +206,8 @@ def _steps(parent: Any, s: int, target: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _go(config: Any, parent: Any, path: Any, target: int, progress: Any) -> int:
+def _go(config: Any, parent: Any, path: Any, target: int, steps: int, progress: Any) -> int:
     """Append the way from here to the target, cut at the step limit; 0 or `NO_PATH`."""
-    s = progress[HERE]
-    steps = 1 if config[0] == UNIFORM else _steps(parent, s, target)
     if progress[LENGTH] + steps > path.shape[0]:
         return NO_PATH
     room = config[2] - (progress[LENGTH] - progress[FROM] - 1)
@@ -248,7 +260,8 @@ def _extend(graph: Any, search: Any, config: Any, path: Any, progress: Any) -> i
     if ending >= 0:
         return ending
     before = progress[RANDOM]
-    if config[0] == UNIFORM:
+    wanders = config[0] == UNIFORM or progress[WANDER] > 0
+    if wanders:
         target = _uniform(graph, s, progress)
     else:
         target = _search(graph, search, config, s, progress)
@@ -258,13 +271,20 @@ def _extend(graph: Any, search: Any, config: Any, path: Any, progress: Any) -> i
         return CYCLE
     if target < 0:
         return target - 100
-    if _go(config, search[1], path, target, progress) < 0:
+    steps = 1 if wanders else _steps(search[1], s, target)
+    if _go(config, search[1], path, target, steps, progress) < 0:
         progress[RANDOM] = before
         return NO_PATH - 100
+    if wanders:
+        progress[WANDER] = max(progress[WANDER] - 1, 0)
+    elif progress[ROUND] and not progress[FORCED]:
+        progress[ROUND] = 0
+        progress[WANDER] = 1 << min(progress[ESCAPES], 30)
+        progress[ESCAPES] += 1
     progress[SEEN] += 1
     if graph[5][progress[HERE]] != 0 or not _goes_round(progress):
         return -1
-    if config[0] == UNIFORM:
+    if config[0] == UNIFORM or progress[ROUND]:
         return CYCLE
     progress[ROUND] = 1
     return -1
@@ -304,7 +324,7 @@ def fuzz_kernel(
             progress[CARE] = starts[r]
             progress[POWER] = 1
             progress[LAPS] = 0
-            progress[ROUND] = 0
+            progress[ROUND] = progress[ESCAPES] = progress[WANDER] = 0
         result = _extend(graph, search, config, path, progress)
         if result < -1:
             return result + 100
