@@ -64,6 +64,7 @@ forgetting what they took would not pay."""
 
 _UNLIMITED = 2**31 - 2
 _SAFE = int(Verdict.SAFE)  # numpy compares with enumerations slowly
+_VERDICTS = tuple(Verdict)
 
 
 class Decider(ABC):
@@ -185,7 +186,8 @@ class Decider(ABC):
 
     def decide(self, state: NDArray[Any]) -> Verdict:
         """Is there a way to surely never fail from ``state``?"""
-        return Verdict(int(self.decide_many(np.asarray(state).reshape(1, -1))[0]))
+        verdict: Verdict = _VERDICTS[self.decide_many(np.asarray(state).reshape(1, -1))[0]]
+        return verdict
 
     def decide_many(self, states: NDArray[Any]) -> NDArray[np.uint8]:
         """Verdicts of state vectors (n, V), as numbers of `Verdict`."""

@@ -44,16 +44,14 @@ class ActionOrder:
         self._refuted = np.zeros(task.num_actions, np.int64)
         self._uses_learnt = False
         self._queries = 0
-        self._asked = np.zeros(2, np.int64)
-        self._visited = np.zeros(2, np.int64)
+        self._asked, self._visited = [0, 0], [0, 0]
         self.current = self._own
 
     def ended(self, visited: int) -> bool:
         """Count a query that visited so many states; is it time for `learn` and `choose`?"""
-        self._queries += 1
-        self._asked[int(self._uses_learnt)] += 1
-        self._visited[int(self._uses_learnt)] += visited
-        number = self._queries
+        self._queries = number = self._queries + 1
+        self._asked[self._uses_learnt] += 1
+        self._visited[self._uses_learnt] += visited
         return number <= TRIALS or _is_power_of_two(number) or _is_power_of_two(number - 1)
 
     def learn(self, states: NDArray[np.generic], position: Numbers) -> None:
@@ -85,8 +83,11 @@ class ActionOrder:
         number = self._queries
         if number < TRIALS:
             return number % 2 == 1
-        mean = self._visited / np.maximum(self._asked, 1)
-        is_better = bool(mean[1] < mean[0])
+        own, learnt = (
+            visited / max(asked, 1)
+            for visited, asked in zip(self._visited, self._asked, strict=True)
+        )
+        is_better = learnt < own
         return is_better != (number > TRIALS and _is_power_of_two(number))
 
 

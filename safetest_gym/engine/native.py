@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
@@ -30,6 +32,12 @@ Vectors = NDArray[Any]
 
 _LOADING = threading.Lock()
 """A second copy of the code would take the place of one whose addresses are in use."""
+
+
+@cache
+def _bulk() -> Any:
+    """The kernels, loaded when they are needed: numba takes its time."""
+    return import_module("safetest_gym.engine.kernels.bulk")
 
 
 class Expansion:
@@ -107,11 +115,9 @@ class Engine:
 
     def pack(self, vectors: Vectors) -> Words:
         """Packed states of vectors (n, V); raises `StateError` for a value out of bounds."""
-        from safetest_gym.engine.kernels.bulk import pack_kernel
-
         rows = self.vectors(vectors)
         states = np.empty((len(rows), self.num_words), np.int64)
-        bad = pack_kernel(self.address("pack"), rows, states)
+        bad = _bulk().pack_kernel(self.address("pack"), rows, states)
         if bad < 0:
             row, column = divmod(-1 - bad, rows.shape[1])
             variable = self.model.variables[column]
@@ -144,36 +150,28 @@ class Engine:
 
     def unpack(self, states: Words) -> Vectors:
         """Vectors of packed states."""
-        from safetest_gym.engine.kernels.bulk import fill_kernel
-
         out = np.empty((len(states), len(self.model.variables)), self.dtype)
-        fill_kernel(self.address("unpack"), np.ascontiguousarray(states), out)
+        _bulk().fill_kernel(self.address("unpack"), np.ascontiguousarray(states), out)
         return out
 
     def classify(self, states: Words) -> NDArray[np.uint8]:
         """Per state, bit 0 failing and bit 1 goal."""
-        from safetest_gym.engine.kernels.bulk import classify_kernel
-
         out = np.empty(len(states), np.uint8)
-        bad = classify_kernel(self.address("classify"), states, out)
+        bad = _bulk().classify_kernel(self.address("classify"), states, out)
         if bad < 0:
             self.explain(states[-1 - bad])
         return out
 
     def applicable(self, states: Words) -> NDArray[np.bool_]:
         """Per state and label, is an edge enabled?"""
-        from safetest_gym.engine.kernels.bulk import applicable_kernel
-
         masks = np.empty((len(states), self.num_labels), np.bool_)
-        bad = applicable_kernel(self.address("applicable"), states, masks.view(np.uint8))
+        bad = _bulk().applicable_kernel(self.address("applicable"), states, masks.view(np.uint8))
         if bad < 0:
             self.explain(states[-1 - bad])
         return masks
 
     def expand(self, states: Words) -> Expansion:
         """All successors of all states."""
-        from safetest_gym.engine.kernels.bulk import expand_kernel
-
         total = len(states)
         rows = np.zeros(total + 1, np.int64)
         ends = np.zeros((max(1, total), max(1, self.num_labels)), np.int64)
@@ -181,7 +179,7 @@ class Engine:
         succ, prob, number = self.row_buffers(capacity)
         done = 0
         while True:
-            done = expand_kernel(
+            done = _bulk().expand_kernel(
                 self.address("expand"), states, done, succ, prob, number, ends, rows
             )
             if done < 0:
@@ -259,10 +257,8 @@ class Evaluator:
 
     def __call__(self, states: Words) -> NDArray[np.float64]:
         """Values of all expressions at packed states, (n, k)."""
-        from safetest_gym.engine.kernels.bulk import evaluate_kernel
-
         out = np.empty((len(states), len(self.expressions)), np.float64)
-        bad = evaluate_kernel(self.address, np.ascontiguousarray(states), out)
+        bad = _bulk().evaluate_kernel(self.address, np.ascontiguousarray(states), out)
         if bad < 0:
             interpreter = Interpreter(self.engine.model)
             state = self.engine.values(states[-1 - bad])

@@ -74,4 +74,4 @@ def test_a_full_turn_of_trials_uses_both_orders_equally() -> None:
     for _ in range(TRIALS):
         order.ended(1)
         order.choose()
-    assert order._asked.tolist() == [TRIALS // 2, TRIALS // 2]
+    assert order._asked == [TRIALS // 2, TRIALS // 2]
