@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from safetest_gym.policies.policy import Policy
     from safetest_gym.task import Task
 
-__all__ = ["NOT_APPLICABLE", "PART", "Decider", "require_decider_of"]
+__all__ = ["NOT_APPLICABLE", "PART", "UNLIMITED", "Decider", "require_decider_of"]
 
 NOT_APPLICABLE = 3
 """Beside the numbers of `Verdict`, in `Decider.action_verdicts`."""
@@ -62,7 +62,9 @@ PART = 64
 """States to ask for between two calls of `Decider.make_room`; with fewer answers than that,
 forgetting what they took would not pay."""
 
-_UNLIMITED = 2**31 - 2
+UNLIMITED = 2**31 - 2
+"""States that kernels can number."""
+
 _SAFE = int(Verdict.SAFE)  # numpy compares with enumerations slowly
 _VERDICTS = tuple(Verdict)
 
@@ -211,9 +213,7 @@ class Decider(ABC):
         weights = np.full((len(rows), self.task.num_actions), NOT_APPLICABLE, np.uint8)
         listed, outcomes = self._weigh(rows, weights)
         if listed:
-            for number in listed:
-                if not self.verdict[number]:
-                    self._search(number)
+            self._search_all(np.array(listed))
             self._weigh(rows, weights)
             self._unknown += len(listed) - int(np.count_nonzero(self.verdict[listed]))
         self._queries += outcomes
@@ -223,7 +223,7 @@ class Decider(ABC):
         """Fill in what is known; open outcomes that decide, and how many were looked at."""
         space = self.space
         self._tidy()
-        self.counters[k.KNOWN], self.counters[k.LIMIT] = space.known, _UNLIMITED
+        self.counters[k.KNOWN], self.counters[k.LIMIT] = space.known, UNLIMITED
         listed = self._listed
         progress = np.zeros(3, np.int64)
         code = k.TIME
@@ -308,9 +308,7 @@ class Decider(ABC):
     def _decide_packed(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         roots = self._numbers(rows)
         verdict = self.verdict
-        for root in roots.tolist():
-            if not verdict[root]:
-                self._search(root)
+        self._search_all(roots)
         found: NDArray[np.uint8] = verdict[roots]
         self._queries += len(roots)
         self._unknown += len(found) - int(np.count_nonzero(found))
@@ -339,6 +337,12 @@ class Decider(ABC):
             space.forget(space.known, junk)
         counters[k.JUNK] = 0
 
+    def _search_all(self, roots: NDArray[np.int64]) -> None:
+        """Settle all of them, as far as the budget allows for each."""
+        for root in roots.tolist():
+            if not self.verdict[root]:
+                self._search(root)
+
     def _search(self, root: int) -> None:
         """Settle ``root``, or stop at the end of the budget."""
         budget = self.budget
@@ -348,7 +352,7 @@ class Decider(ABC):
             return
         if budget.seconds is not None:
             end = min(end, begun + budget.seconds)
-        self.counters[k.LIMIT] = budget.states or _UNLIMITED
+        self.counters[k.LIMIT] = budget.states or UNLIMITED
         if self._unfinished != root:
             self._unfinished = root
             self._begin(root)

@@ -47,12 +47,24 @@ class ActionOrder:
         self._asked, self._visited = [0, 0], [0, 0]
         self.current = self._own
 
-    def ended(self, visited: int) -> bool:
-        """Count a query that visited so many states; is it time for `learn` and `choose`?"""
-        self._queries = number = self._queries + 1
-        self._asked[self._uses_learnt] += 1
+    @property
+    def until_review(self) -> int:
+        """Queries until it is time for `learn` and `choose`."""
+        number = self._queries
+        if number < TRIALS or _is_power_of_two(number):
+            return 1
+        return (1 << number.bit_length()) - number
+
+    def ended(self, visited: int, queries: int = 1) -> bool:
+        """Count queries that visited so many states; is it time for `learn` and `choose`?
+
+        They must not be more than `until_review`.
+        """
+        is_review = queries == self.until_review
+        self._queries += queries
+        self._asked[self._uses_learnt] += queries
         self._visited[self._uses_learnt] += visited
-        return number <= TRIALS or _is_power_of_two(number) or _is_power_of_two(number - 1)
+        return is_review
 
     def learn(self, states: NDArray[np.generic], position: Numbers) -> None:
         """See what was kept in safe states.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from safetest_gym.deciders.base import Decider
+from safetest_gym.deciders.base import UNLIMITED, Decider
 from safetest_gym.deciders.ordering import ActionOrder
 from safetest_gym.deciders.space import Order
 from safetest_gym.deciders.verdict import Verdict
@@ -33,6 +34,7 @@ class OtfDecider(Decider):
 
     def _prepare(self) -> None:
         self._begun_at = 0
+        self._roots: NDArray[np.int64] = np.zeros(0, np.int64)
         self._order = ActionOrder(self.task) if self._learns else None
         self._current = self.space.column(np.int32, -1)
         self._head = self.space.column(np.int32, -1)
@@ -45,14 +47,19 @@ class OtfDecider(Decider):
         self.counters[k.FREE] = -1
 
     def _begin(self, root: int) -> None:
+        self._roots = np.array([root], np.int64)
+        self._start()
+
+    def _start(self) -> None:
         counters = self.counters
-        counters[k.QUERY] += 1
-        counters[k.PENDING] = counters[k.VISITED] = 0
-        counters[k.STACK] = 1
-        self._stack[0] = root, -1, 0
+        counters[k.AT] = counters[k.ACTIVE] = counters[k.ENDED] = 0
         self._begun_at = int(counters[search.EXPANDED])
 
     def _advance(self, root: int) -> int:
+        return self._run(1)
+
+    def _run(self, most: int) -> int:
+        """Go on until so many queries have ended; then see what they say about the order."""
         space = self.space
         code: int = k.otf_kernel(
             space.block,
@@ -62,12 +69,40 @@ class OtfDecider(Decider):
             (self.verdict, self._current, self._head, self._stamp, self._pending),
             (self._stack, self._entries, self._visited),
             self.counters,
-            root,
+            self._roots,
+            most,
             SLICE,
         )
+        space.known = int(self.counters[search.KNOWN])
         if code == search.DONE and self._order is not None:
             self._learn(self._order)
         return code
+
+    def _search_all(self, roots: NDArray[np.int64]) -> None:
+        """As one search after the other, but without coming back between them."""
+        budget = self.budget
+        is_timed = not (budget.seconds is budget.megabytes is self.deadline is None)
+        if len(roots) < 2 or is_timed:
+            super()._search_all(roots)
+            return
+        counters = self.counters
+        counters[search.LIMIT] = budget.states or UNLIMITED
+        self._unfinished = -1
+        self._roots = roots
+        self._start()
+        while True:
+            most = len(roots) if self._order is None else self._order.until_review
+            code = self._run(most)
+            if code == search.DONE:
+                if counters[k.AT] == len(roots):
+                    return
+                counters[k.ENDED] = 0
+            elif code == search.OVER:
+                counters[k.AT] += 1
+                counters[k.ACTIVE] = 0
+                counters[k.ENDED] += 1
+            else:
+                self._continue(code)
 
     @property
     def _learns(self) -> bool:
@@ -75,8 +110,10 @@ class OtfDecider(Decider):
         return has_choice and self.space.order == "auto"
 
     def _learn(self, order: ActionOrder) -> None:
-        """See what the query that ends here says about the order of actions."""
-        if not order.ended(int(self.counters[search.EXPANDED]) - self._begun_at):
+        """See what the queries that end here say about the order of actions."""
+        expanded = int(self.counters[search.EXPANDED])
+        begun_at, self._begun_at = self._begun_at, expanded
+        if not order.ended(expanded - begun_at, int(self.counters[k.ENDED])):
             return
         visited = self._visited[: self.counters[k.VISITED]]
         position = self._current[visited]

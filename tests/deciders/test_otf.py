@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.deciders.otf import OtfDecider
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies import Interface, TablePolicy
@@ -60,6 +60,51 @@ def test_changes_of_the_order_between_fresh_caches_give_the_same_verdicts(mode: 
         orders.add(tuple(decider._order.current))
     assert np.array_equal(found, truth_of(task, states))
     assert len(orders) > 1
+
+
+@pytest.mark.parametrize("mode", ["label", "edge"])
+def test_a_change_of_the_order_leaves_no_state_half_way_through_the_old_one(mode: Any) -> None:
+    decider = OtfDecider(hashed_task(mode=mode))
+    assert decider._order is not None
+    before, changes = decider._order.current.tolist(), 0
+    for state in states_of(range(600)):
+        decider.decide(state)
+        if decider._order.current.tolist() != before:
+            before, changes = decider._order.current.tolist(), changes + 1
+            open_ = decider.verdict[: decider.space.known] == Verdict.UNKNOWN
+            assert (decider._current[: decider.space.known][open_] == -1).all()
+            assert (decider._head[: decider.space.known] == -1).all()
+    assert changes > 3
+
+
+def test_many_states_at_once_are_decided_as_one_after_the_other() -> None:
+    task = hashed_task()
+    states = states_of(range(400))
+    together, single = OtfDecider(task), OtfDecider(task)
+    found = together.decide_many(states)
+    assert np.array_equal(found, [single.decide(state) for state in states])
+    ours, theirs = together.statistics, single.statistics
+    assert (ours.expanded, ours.tried, ours.states) == (
+        theirs.expanded,
+        theirs.tried,
+        theirs.states,
+    )
+    assert together._order is not None
+    assert single._order is not None
+    assert np.array_equal(together._order.current, single._order.current)
+
+
+def test_a_budget_of_states_ends_each_of_many_queries_on_its_own() -> None:
+    task = hashed_task()
+    states = states_of(range(300))
+    truth = truth_of(task, states)
+    for limit in (5, 50, 500):
+        decider = OtfDecider(task, budget=Budget(states=limit))
+        found = decider.decide_many(states)
+        assert (found == Verdict.UNKNOWN).any()
+        assert (found[found > 0] == truth[found > 0]).all()
+        decider.budget = Budget()
+        assert np.array_equal(decider.decide_many(states), truth)
 
 
 def test_forgetting_facts_keeps_the_order_that_was_learnt_and_clearing_does_not() -> None:

@@ -39,6 +39,9 @@ from safetest_gym.engine.kernels.search import (
 )
 
 __all__ = [
+    "ACTIVE",
+    "AT",
+    "ENDED",
     "ENTRIES",
     "FREE",
     "LAST",
@@ -54,10 +57,11 @@ __all__ = [
     "otf_kernel",
 ]
 
-STACK, PENDING, VISITED, ENTRIES, FREE, QUERY, RANK = range(OWN, OWN + 7)
-"""Counters: lengths of the lists, first free entry, number of the query, last rank given."""
+STACK, PENDING, VISITED, ENTRIES, FREE, QUERY, RANK, AT, ACTIVE, ENDED = range(OWN, OWN + 10)
+"""Counters: lengths of the lists, first free entry, number of the query, last rank given;
+place among the roots, is a query going on for it? queries ended so far."""
 
-NUM_COUNTERS = OWN + 7
+NUM_COUNTERS = OWN + 10
 
 NO_STACK, NO_ENTRIES, NO_VISITED = range(NO_ROOM, NO_ROOM + 3)
 
@@ -248,6 +252,23 @@ def _settle_visited(verdict: Any, head: Any, entries: Any, visited: Any, counter
             _release(counters, entries, head, s)
 
 
+@njit(forceinline=True, _nrt=False)
+def _begin(verdict: Any, stack: Any, counters: Any, roots: Any) -> None:
+    """Begin the query for the next root that is not settled, if there is one."""
+    at = counters[AT]
+    while at < roots.shape[0] and verdict[roots[at]] != 0:
+        at += 1
+    counters[AT] = at
+    if at == roots.shape[0]:
+        return
+    counters[QUERY] += 1
+    counters[PENDING] = 0
+    counters[VISITED] = 0
+    counters[STACK] = 1
+    stack[0, 0], stack[0, 1], stack[0, 2] = roots[at], -1, 0
+    counters[ACTIVE] = 1
+
+
 @njit(cache=True, nogil=True, _nrt=False)
 def otf_kernel(
     block: Any,
@@ -257,25 +278,37 @@ def otf_kernel(
     per_state: Any,
     lists: Any,
     counters: Any,
-    root: int,
+    roots: Any,
+    most: int,
     slice_size: int,
 ) -> int:
-    """Go on with the query for ``root`` (pushed before) for some steps.
+    """Go on with the queries for ``roots`` for some steps.
 
     Args:
         per_state: verdict, current, head, stamp, pending.
         lists: stack (state, parent, position of the parent's action), entries, visited.
+        most: queries that may have ended; what they have visited is still listed then.
+
+    Returns:
+        `DONE` if all are settled or enough have ended, or why not.
     """
     verdict, _, head, _, _ = per_state
-    _, entries, visited = lists
+    stack, entries, visited = lists
     for _ in range(slice_size):
+        if counters[ACTIVE] == 0:
+            if counters[ENDED] >= most:
+                return DONE
+            _begin(verdict, stack, counters, roots)
+            if counters[ACTIVE] == 0:
+                return DONE
         if counters[PENDING] > 0:
             result = _advance(block, way, policy, arrays, per_state, lists, counters)
-        elif verdict[root] != 0:
-            return DONE
-        elif counters[STACK] == 0:
-            _settle_visited(verdict, head, entries, visited, counters)
-            return DONE
+        elif verdict[roots[counters[AT]]] != 0 or counters[STACK] == 0:
+            if verdict[roots[counters[AT]]] == 0:
+                _settle_visited(verdict, head, entries, visited, counters)
+            counters[ACTIVE] = 0
+            counters[ENDED] += 1
+            continue
         else:
             result = _visit(block, way, policy, arrays, per_state, lists, counters)
         if result != 0:
