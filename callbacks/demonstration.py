@@ -236,7 +236,7 @@ class _Demonstration:
         """Repair the policy until nothing is found, or it is proved safe."""
         self.watch.stage(f"Debugging: {name}")
         config = DebugConfig(
-            repair=RepairOptions(method=default_methods(policy), time_limit=1.0),
+            repair=RepairOptions(method=default_methods(policy), work=1.0),
             test=TestPlan(runs=4_000, strategy="uniform", lookahead=1, seed=self.plan.seed),
             iterations=40,
         )

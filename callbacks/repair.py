@@ -33,7 +33,7 @@ from safetest_gym.replacing import replace_file
 
 __all__ = ["RepairCallback"]
 
-_DEFAULTS: dict[str, Any] = {"method": ("last-layer", "finetune"), "time_limit": 3.0, "gap": 0.25}
+_DEFAULTS: dict[str, Any] = {"method": ("last-layer", "finetune"), "work": 3.0, "gap": 0.25}
 _ATTEMPTS = 4
 _TREES = "repaired_trees.json"
 

@@ -17,11 +17,12 @@ from typing import Any
 
 from safetest_gym.callbacks.file_lock import try_lock
 from safetest_gym.errors import ConfigError
+from safetest_gym.replacing import replace_file
 
 __all__ = ["RunFolder"]
 
 _RUN, _SUMMARY, _CHECKPOINTS = "run.json", "summary.json", "checkpoints"
-_UNFINISHED, _LOCK = ".unfinished", ".lock"
+_UNFINISHED, _LOCK = "unfinished", ".lock"
 
 
 class RunFolder:
@@ -107,10 +108,9 @@ class RunFolder:
                 shutil.rmtree(entry, ignore_errors=True)
 
     def write(self, name: str, write: Callable[[Path], None]) -> Path:
-        """Let ``write`` make a file, then give it its name; return its path."""
-        fresh, final = self.path / f"{_UNFINISHED}-{name}", self.path / name
-        write(fresh)
-        os.replace(fresh, final)
+        """Let ``write`` make a file of this name; return its path."""
+        final = self.path / name
+        replace_file(final, write)
         return final
 
     def write_json(self, name: str, data: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ class SafetyPlan:
 
     Attributes:
         runs: fuzzing runs of a test, fewer if time is up.
-        strategy: of the fuzzer, with ``lookahead`` and ``max_steps``.
+        strategy: of the fuzzer, with ``lookahead`` (its default unless given) and ``max_steps``.
         held_out: start states kept for rates; fuzzing uses others where there are any.
         runs_per_start: sampled runs from each of them, for %Goal.
         max_states: states exhausted for %Unsafe; 0 only samples.
@@ -55,7 +55,7 @@ class SafetyPlan:
 
     runs: int = 512
     strategy: Strategy = "uniform"
-    lookahead: float = 1
+    lookahead: float | None = None
     max_steps: int = 1000
     held_out: int = 200
     runs_per_start: int = 5

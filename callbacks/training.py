@@ -22,6 +22,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
 from safetest_gym.callbacks.grids import observed_grids
+from safetest_gym.callbacks.learner_options import check_learner_options
 from safetest_gym.callbacks.run_folder import RunFolder
 from safetest_gym.envs.sb3_vec_env import SB3VecEnv
 from safetest_gym.errors import ConfigError
@@ -317,16 +318,13 @@ def _score(entry: Mapping[str, Any]) -> float:
 
 def _new_model(config: TrainConfig, env: SB3VecEnv) -> BaseAlgorithm:
     kind = _CLASSES[config.algo]
+    check_learner_options(kind, config.learner)
     options: dict[str, Any] = {**(_PPO if "ppo" in config.algo else _DQN), **config.learner}
     if "n_steps" in options and "n_steps" not in config.learner:
         rollout = -(-min(config.steps, config.interval) // config.num_envs)
         options["n_steps"] = max(2, min(options["n_steps"], rollout))
         whole = options["n_steps"] * config.num_envs
         options["batch_size"] = min(options["batch_size"], whole)
-    for name in ("n_steps", "batch_size", "n_epochs", "buffer_size"):
-        value = options.get(name, 1)
-        if not isinstance(value, int) or value < 1:
-            raise ConfigError(f"learner: {name} must be a whole number from 1 on, got {value!r}")
     network: dict[str, Any] = {"net_arch": list(config.net), "activation_fn": torch.nn.ReLU}
     if config.grids is not None:
         network["features_extractor_class"] = GridEncoder

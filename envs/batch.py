@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.engine.batch import Autoreset, BatchSettings, BatchStepper
 from safetest_gym.envs.observing import choice_space, make_view
-from safetest_gym.envs.options import EnvArguments, ModelSource, open_task, require_count
+from safetest_gym.envs.options import EnvArguments, ModelSource, open_task
 from safetest_gym.envs.rewards import plan_reward
 from safetest_gym.envs.shielding import Shield, require_shield, shielded_many
 from safetest_gym.envs.starting import (
@@ -29,6 +29,7 @@ from safetest_gym.envs.starting import (
 )
 from safetest_gym.errors import ActionError
 from safetest_gym.task import action_numbers
+from safetest_gym.whole_numbers import require_int, without_point
 
 __all__ = ["Batch"]
 
@@ -49,7 +50,7 @@ class Batch:
         autoreset: Autoreset,
         arguments: EnvArguments,
     ) -> None:
-        require_count("num_envs", num_envs)
+        require_int("num_envs", without_point(num_envs), 1)
         self.task, self.options = open_task(model, arguments)
         self.num_envs = int(num_envs)
         self.autoreset = autoreset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
@@ -15,8 +14,9 @@ from safetest_gym.envs.rendering import PICTURES
 from safetest_gym.envs.rewards import RewardData, reward_from_data
 from safetest_gym.errors import ConfigError
 from safetest_gym.task import Task, load_task
+from safetest_gym.whole_numbers import require_int, without_point
 
-__all__ = ["EnvArguments", "EnvOptions", "Generator", "ModelSource", "open_task", "require_count"]
+__all__ = ["EnvArguments", "EnvOptions", "Generator", "ModelSource", "open_task"]
 
 
 class Generator(Protocol):
@@ -87,23 +87,12 @@ class EnvOptions:
         _require_choice("observation", self.observation, get_args(Observation))
         _require_choice("invalid_action", self.invalid_action, get_args(InvalidAction))
         if self.step_limit is not None:
-            require_count("step_limit", self.step_limit)
+            require_int("step_limit", without_point(self.step_limit), 1)
         if isinstance(self.observed, str) or not isinstance(self.observed, Iterable | None):
             raise ConfigError(f"observed must list names of variables, got {self.observed!r}")
         if self.picture not in tuple(PICTURES):
             raise ConfigError(f"unknown picture {self.picture!r}; known: {', '.join(PICTURES)}")
         reward_from_data(self.reward)
-
-
-def require_count(name: str, value: object) -> None:
-    """Refuse what is no whole number from 1 on.
-
-    Raises:
-        ConfigError: it is not.
-    """
-    whole = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not whole or not value >= 1 or value != value // 1:  # type: ignore[operator]  # a number
-        raise ConfigError(f"{name} must be at least 1, a whole number, got {value!r}")
 
 
 def _require_choice(name: str, value: object, known: tuple[str, ...]) -> None:

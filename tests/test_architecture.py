@@ -16,7 +16,7 @@ CORE = ROOT / "safetest_gym"
 FACES = {"envs": ROOT / "envs", "callbacks": ROOT / "callbacks"}
 
 FLOW = [
-    {"errors", "replacing"},
+    {"errors", "replacing", "whole_numbers"},
     {"jani"},
     {"engine"},
     {"starts"},

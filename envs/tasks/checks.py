@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from safetest_gym import whole_numbers
 from safetest_gym.errors import ConfigError
 
 __all__ = [
@@ -19,11 +20,8 @@ __all__ = [
 
 
 def require_int(name: str, value: object, lower: int, upper: int | None = None) -> None:
-    """Refuse what is no integer within the bounds (a bool is no integer here)."""
-    wrong = not isinstance(value, int) or isinstance(value, bool)
-    if wrong or value < lower or (upper is not None and value > upper):  # type: ignore[operator]  # an int by now
-        bounds = f"at least {lower}" if upper is None else f"in {lower}..{upper}"
-        raise ConfigError(f"{name} must be an integer {bounds}, got {value!r}")
+    """Refuse what is no integer within the bounds, or one of numpy, which JSON lacks."""
+    whole_numbers.require_int(name, value, lower, upper, plain=True)
 
 
 def require_positive(name: str, value: object) -> None:

@@ -8,13 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetest_gym.bench.experiment import Cell, Experiment, Facts, Findings, Row, Setting, Table
 from safetest_gym.bench.figures import LineFigure
-from safetest_gym.bench.oracles import TASKS, test_runs
-from safetest_gym.bench.policies import open_bundled, trained
+from safetest_gym.bench.oracles import TASKS
+from safetest_gym.bench.policies import failing_subject, note_policies
 from safetest_gym.bench.timing import stopwatch
+
+if TYPE_CHECKING:
+    from safetest_gym.faults import FaultAnalysis
+    from safetest_gym.fuzzing import Run
 
 __all__ = ["EXPERIMENT"]
 
@@ -32,13 +36,18 @@ WAYS: tuple[tuple[str, str, str], ...] = (
 )
 """Algorithm, radius, direction."""
 
-_DECIDER_STATES = 100_000
-"""A budget in states, so that what is found depends on no clock."""
+_DECIDER_STATES, _QUERY_SECONDS = 1_000_000, 0.1
+"""Budget of a decider, and of each query: TarjanSafe may visit few states for ever."""
+
+_PER_RUN = ("seconds", "faults", "states", "unresolved")
+"""Facts that are lists, one entry per unsafe run."""
 
 
 def _plan(setting: Setting) -> list[Cell]:
     names = list(TASKS)[: 5 if setting.quick else None]
-    sizes = {"steps": 40_000, "runs": 15} if setting.quick else {"steps": 200_000, "runs": 200}
+    sizes: Cell = {"steps": [200_000, 50_000, 20_000], "runs": 100, "cap": 20.0}
+    if setting.quick:
+        sizes = {"steps": [50_000, 20_000], "runs": 15, "cap": 5.0}
     return [
         {
             "task": name,
@@ -58,31 +67,34 @@ def _measure(cell: Cell, folder: Path) -> Facts:
     from safetest_gym.faults import find_faults
 
     name, parameters = TASKS[cell["task"]]
-    task, _, _ = open_bundled(name, parameters)
-    policy = trained(name, parameters, (cell["steps"], cell["seed"]), folder)
-    radius = float(cell["radius"])
+    subject = failing_subject(name, parameters, (cell["steps"], cell["seed"]), folder)
+    task, policy, radius = subject.task, subject.policy, float(cell["radius"])
     decider = make_decider(
         cell["algorithm"],
         task,
         policy=None if radius == math.inf else policy,
         radius=radius,
-        budget=Budget(states=_DECIDER_STATES),
+        budget=Budget(states=_DECIDER_STATES, seconds=_QUERY_SECONDS),
     )
-    runs = list(test_runs(task, policy, 10 * cell["runs"], cell["seed"]).unsafe())
-    facts: Facts = {"seconds": [], "faults": [], "states": [], "unresolved": 0}
-    # The first run twice, because kernels load then.
-    for number, run in enumerate([*runs[:1], *runs[: cell["runs"]]]):
+
+    def analyse(run: Run) -> FaultAnalysis:
         decider.clear()
+        return find_faults(task, policy, [run], decider, direction=cell["direction"], radius=radius)
+
+    runs = list(subject.runs.unsafe())[: cell["runs"]]
+    facts: Facts = {"seconds": [], "faults": [], "states": [], "unresolved": []}
+    for run in runs[:1]:
+        analyse(run)  # loads the kernels
+    for run in runs:
         with stopwatch() as watch:
-            found = find_faults(
-                task, policy, [run], decider, direction=cell["direction"], radius=radius
-            )
-        if number:
-            facts["seconds"].append(round(watch.seconds, 6))
-            facts["faults"].append(len(found.faults))
-            facts["states"].append(len(run.states))
-            facts["unresolved"] += len(found.unresolved)
-    return facts
+            found = analyse(run)
+        facts["seconds"].append(round(watch.seconds, 6))
+        facts["faults"].append(len(found.faults))
+        facts["states"].append(len(run.states))
+        facts["unresolved"].append(len(found.unresolved))
+        if math.fsum(facts["seconds"]) > cell["cap"]:
+            break
+    return {**facts, "steps": subject.steps}
 
 
 def _present(rows: Sequence[Row]) -> Findings:
@@ -95,6 +107,7 @@ def _present(rows: Sequence[Row]) -> Findings:
         "CPU ms per state",
         "unresolved",
     ]
+    notes, rows = _notes(rows), _compared(rows)
     tables = [Table("All tasks", heads, [_line(way, _of(rows, way)) for way in WAYS])]
     for task in dict.fromkeys(row.cell["task"] for row in rows):
         chosen = [row for row in rows if row.cell["task"] == task]
@@ -105,7 +118,26 @@ def _present(rows: Sequence[Row]) -> Findings:
         "radius": _scatter(rows, WAYS[6:]),
         "direction": _scatter(rows, WAYS[3:4]),
     }
-    return Findings(tables=tables, figures=figures, notes=_notes(rows))
+    return Findings(tables=tables, figures=figures, notes=notes)
+
+
+def _compared(rows: Sequence[Row]) -> list[Row]:
+    """Only the runs of a task that all algorithms had the time for."""
+    least = {task: found[0] for task, found in _analysed(rows).items()}
+    return [
+        Row(row.cell, {name: row.facts[name][: least[row.cell["task"]]] for name in _PER_RUN})
+        for row in rows
+        if row.facts
+    ]
+
+
+def _analysed(rows: Sequence[Row]) -> dict[str, list[int]]:
+    """Per task, how many runs the algorithms analysed, the fewest first."""
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        if row.facts:
+            found.setdefault(row.cell["task"], []).append(len(row.facts["seconds"]))
+    return {task: sorted(counts) for task, counts in found.items()}
 
 
 def _of(rows: Sequence[Row], way: tuple[str, str, str]) -> list[Row]:
@@ -122,8 +154,7 @@ def _shown(way: tuple[str, str, str]) -> str:
 
 
 def _joined(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    names = ("seconds", "faults", "states")
-    return {name: [v for row in rows if row.facts for v in row.facts[name]] for name in names}
+    return {name: [v for row in rows if row.facts for v in row.facts[name]] for name in _PER_RUN}
 
 
 def _line(way: tuple[str, str, str], rows: Sequence[Row]) -> list[str]:
@@ -139,7 +170,7 @@ def _line(way: tuple[str, str, str], rows: Sequence[Row]) -> list[str]:
         f"{100 * sum(number > 0 for number in faults) / count:.1f}",
         f"{1000 * seconds / count:.3f}",
         f"{1000 * seconds / sum(found['states']):.4f}",
-        str(sum(row.facts["unresolved"] for row in rows if row.facts)),
+        str(sum(found["unresolved"])),
     ]
 
 
@@ -171,12 +202,21 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         return []
     cell = rows[0].cell
     return [
-        f"policies: the task's preset, {cell['steps']:,} steps; at most {cell['runs']} unsafe runs "
-        "per task, from greedy fuzzing with unlimited lookahead",
-        f"an empty cache for each run; deciders know at most {_DECIDER_STATES:,} states, what is "
-        "open then is unresolved",
+        note_policies(rows),
+        f"at most {cell['runs']} of those unsafe runs per task, and no further ones once an "
+        f"algorithm has spent {cell['cap']:g} CPU s on a task; compared are the runs that all "
+        f"algorithms finished{_fewer(rows)}",
+        f"an empty cache for each run; deciders know at most {_DECIDER_STATES:,} states and have "
+        f"{_QUERY_SECONDS:g} s per state, what is open then is unresolved",
         "r-: safe with at most r deviations from the policy",
     ]
+
+
+def _fewer(rows: Sequence[Row]) -> str:
+    """Tasks of which not all runs could be compared."""
+    counts = _analysed(rows).items()
+    cut = [f"{task} {found[0]} of {found[-1]}" for task, found in counts if found[0] < found[-1]]
+    return f" ({', '.join(cut)})" if cut else ""
 
 
 EXPERIMENT = Experiment(name="faults", plan=_plan, measure=_measure, present=_present)

@@ -17,12 +17,11 @@ from safetest_gym.bench.experiment import (
     mean_or_none,
 )
 from safetest_gym.bench.figures import BarFigure
-from safetest_gym.bench.policies import open_bundled, trained
+from safetest_gym.bench.policies import Subject, failing_subject, note_policies
 from safetest_gym.bench.timing import stopwatch
 
 if TYPE_CHECKING:
-    from safetest_gym.policies import Policy
-    from safetest_gym.task import Task
+    from safetest_gym.fuzzing import Fuzzer
 
 __all__ = ["EXPERIMENT", "TASKS", "WAYS"]
 
@@ -60,7 +59,9 @@ _SEARCH = 10_000
 
 def _plan(setting: Setting) -> list[Cell]:
     names = list(TASKS)[: QUICK_TASKS if setting.quick else None]
-    sizes = {"steps": 60_000, "runs": 300} if setting.quick else {"steps": 200_000, "runs": 1_000}
+    sizes: Cell = {"steps": [200_000, 50_000, 20_000], "runs": 1_000}
+    if setting.quick:
+        sizes = {"steps": [50_000, 20_000], "runs": 300}
     seeds = range(setting.seed, setting.seed + (1 if setting.quick else 3))
     return [
         {"task": name, "strategy": strategy, "lookahead": lookahead, "seed": seed, **sizes}
@@ -72,27 +73,9 @@ def _plan(setting: Setting) -> list[Cell]:
 
 def _measure(cell: Cell, folder: Path) -> Facts:
     name, parameters = TASKS[cell["task"]]
-    policy = trained(name, parameters, (cell["steps"], cell["seed"]), folder)
-    task, _, _ = open_bundled(name, parameters)
-    return _fuzz(task, policy, cell)
-
-
-def _fuzz(task: Task, policy: Policy, cell: Cell) -> Facts:
-    from safetest_gym.fuzzing import FuzzBudget, Fuzzer
-
-    def make() -> Fuzzer:
-        return Fuzzer(
-            task,
-            policy,
-            strategy=cell["strategy"],
-            lookahead=float(cell["lookahead"]),
-            max_steps=200,
-            budget=FuzzBudget(search=_SEARCH),
-            seed=cell["seed"],
-        )
-
-    make().run(1)  # loads the kernels
-    fuzzer = make()
+    subject = failing_subject(name, parameters, (cell["steps"], cell["seed"]), folder)
+    _fuzzer(subject, cell).run(1)  # loads the kernels
+    fuzzer = _fuzzer(subject, cell)
     with stopwatch() as watch:
         runs = fuzzer.run(cell["runs"])
     counts = runs.counts()
@@ -101,7 +84,22 @@ def _fuzz(task: Task, policy: Policy, cell: Cell) -> Facts:
         "goal": counts["goal"],
         "seconds": round(watch.seconds, 4),
         "run_steps": int(runs.lengths.sum()),
+        "steps": subject.steps,
     }
+
+
+def _fuzzer(subject: Subject, cell: Cell) -> Fuzzer:
+    from safetest_gym.fuzzing import FuzzBudget, Fuzzer
+
+    return Fuzzer(
+        subject.task,
+        subject.policy,
+        strategy=cell["strategy"],
+        lookahead=float(cell["lookahead"]),
+        max_steps=200,
+        budget=FuzzBudget(search=_SEARCH),
+        seed=cell["seed"],
+    )
 
 
 def _present(rows: Sequence[Row]) -> Findings:
@@ -141,8 +139,9 @@ def _notes(rows: Sequence[Row], unsafe: dict[str, list[float | None]], seeds: in
         return ()
     cell = rows[0].cell
     notes = [
-        f"policies: MaskablePPO with the task's preset, {cell['steps']:,} steps, {seeds} seed(s); "
-        f"{cell['runs']} runs each, at most 200 steps, searches of at most {_SEARCH:,} states"
+        note_policies(rows),
+        f"{seeds} policies per task; {cell['runs']} runs each, at most 200 steps, searches of at "
+        f"most {_SEARCH:,} states",
     ]
     for way, found in list(unsafe.items())[1:]:
         pairs = [

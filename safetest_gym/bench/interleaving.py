@@ -176,7 +176,7 @@ class _Way:
         with tempfile.TemporaryDirectory() as place:
             for iterations in range(1, 21):
                 config = DebugConfig(
-                    repair=RepairOptions(method=methods, time_limit=5.0, gap=0.02),
+                    repair=RepairOptions(method=methods, work=5.0, gap=0.02),
                     verify_budget=Budget(seconds=10, megabytes=1_000),
                     test=TestPlan(runs=1_000, max_steps=200, seed=self.cell["seed"]),
                     runs_per_start=2,

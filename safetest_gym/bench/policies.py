@@ -1,19 +1,37 @@
-"""Bundled tasks by name, and policies for them from short trainings that a folder keeps."""
+"""Bundled tasks by name, and policies for them from trainings that a folder keeps."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from safetest_gym.bench.experiment import Row
+
 if TYPE_CHECKING:
     from safetest_gym.envs.options import Generator
+    from safetest_gym.fuzzing import Runs
     from safetest_gym.policies import Policy
     from safetest_gym.task import Task
 
-__all__ = ["open_bundled", "trained"]
+__all__ = ["Subject", "failing_subject", "note_policies", "open_bundled", "trained"]
+
+_RUNS = 200
+"""Test cases per policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A task, a policy under test, how long it was trained, and its test cases."""
+
+    task: Task
+    policy: Policy
+    steps: int
+    runs: Runs
 
 
 def open_bundled(name: str, parameters: Mapping[str, Any]) -> tuple[Task, Generator, int]:
@@ -64,3 +82,57 @@ def trained(
     out = folder / "policies" / f"{name}-{mark}"
     train(task, config, out)
     return load_policy(out / "model.zip", task)
+
+
+def failing_subject(
+    name: str, parameters: Mapping[str, Any], plan: tuple[Sequence[int], int], folder: Path
+) -> Subject:
+    """The policy trained longest of those that can still be seen to fail, as [J] takes them.
+
+    Test cases are from the best fuzzing there is: greedy, with unlimited lookahead. Where
+    none of the policies fails, it is the one trained longest.
+
+    Args:
+        plan: timesteps to choose from, the most first, and seed.
+        folder: as in `trained`.
+    """
+    from safetest_gym.fuzzing import FuzzBudget, Fuzzer
+
+    lengths, seed = plan
+    task, _, _ = open_bundled(name, parameters)
+    best: Subject | None = None
+    for steps in lengths:
+        policy = trained(name, parameters, (steps, seed), folder)
+        fuzzer = Fuzzer(
+            task,
+            policy,
+            strategy="greedy",
+            lookahead=math.inf,
+            max_steps=200,
+            budget=FuzzBudget(search=10_000),
+            seed=seed,
+        )
+        found = Subject(task, policy, steps, fuzzer.run(_RUNS))
+        if len(found.runs.unsafe()):
+            return found
+        best = best or found
+    assert best is not None, "there is a number of steps"
+    return best
+
+
+def note_policies(rows: Sequence[Row]) -> str:
+    """How policies were chosen, and how long those of each task were trained."""
+    lengths = sorted(rows[0].cell["steps"])
+    chosen: dict[str, dict[int, int]] = {}
+    for row in rows:
+        if row.facts:
+            chosen.setdefault(row.cell["task"], {})[row.cell["seed"]] = row.facts["steps"]
+    listed = "; ".join(
+        f"{task} {', '.join(f'{steps:,}' for steps in dict.fromkeys(found.values()))}"
+        for task, found in chosen.items()
+    )
+    among = " or ".join(f"{steps:,}" for steps in lengths)
+    return (
+        f"policies: the task's preset, {among} steps, the longest training after which one of "
+        f"{_RUNS} greedy runs with unlimited lookahead still failed, or the longest ({listed})"
+    )

@@ -51,7 +51,7 @@ _LIMIT = 200_000
 
 def _plan(setting: Setting) -> list[Cell]:
     names = list(TASKS)[: 4 if setting.quick else None]
-    sizes = {"steps": 200_000, "pool": 50} if setting.quick else {"steps": 400_000, "pool": 200}
+    sizes = {"steps": 200_000, "pool": 50 if setting.quick else 100}
     seeds = range(setting.seed, setting.seed + (1 if setting.quick else 3))
     return [
         {"task": name, "bias": bias, "novelty": novelty, "seed": seed, **sizes}

@@ -29,6 +29,7 @@ def run_experiment(
     folder: Path,
     setting: Setting,
     *,
+    store: Path | None = None,
     command: Sequence[str] = (),
     watch: BenchWatch = _quiet,
 ) -> Findings:
@@ -48,14 +49,15 @@ def run_experiment(
         record = Record(command=tuple(command), setting=setting)
         cells = CellFile(folder / "cells.jsonl")
         plan = experiment.plan(setting)
+        kept = folder if store is None else store
         for number, cell in enumerate(plan):
             watch(number, _shown(cell))
             if cell in cells:
                 continue
             if experiment.isolated:
-                cells.add(cell, measure_apart(experiment, cell, folder))
+                cells.add(cell, measure_apart(experiment, cell, kept))
             else:
-                cells.add(cell, experiment.measure(cell, folder))
+                cells.add(cell, experiment.measure(cell, kept))
         watch(len(plan), "")
         rows = cells.rows(plan)
         findings = experiment.present(rows)

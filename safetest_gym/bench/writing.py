@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from safetest_gym.bench.experiment import EXPERIMENTS, Experiment, Findings, Row, Setting, Table
+from safetest_gym.replacing import replace_file
 from safetest_gym.reports.environment import environment
 
 __all__ = ["Record", "markdown_table", "write_findings"]
@@ -57,11 +58,14 @@ def write_findings(
 ) -> None:
     """Write NAME.md, cells.csv and NAME-FIGURE.svg."""
     for name, figure in findings.figures.items():
-        path = folder / f"{experiment.name}-{name}.svg"
-        path.write_text(figure.svg() + "\n", encoding="utf-8")
+        _write(folder / f"{experiment.name}-{name}.svg", figure.svg() + "\n")
     _write_csv(folder / f"{experiment.name}.csv", rows)
     text = "\n".join(_markdown(experiment, findings, record))
-    (folder / f"{experiment.name}.md").write_text(text, encoding="utf-8")
+    _write(folder / f"{experiment.name}.md", text)
+
+
+def _write(path: Path, text: str) -> None:
+    replace_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
 
 
 def _markdown(experiment: Experiment, findings: Findings, record: Record) -> Iterator[str]:

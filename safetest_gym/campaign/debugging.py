@@ -21,6 +21,7 @@ from safetest_gym.policies import Policy
 from safetest_gym.repair.problem import RepairError
 from safetest_gym.repair.repairing import fixed_faults
 from safetest_gym.repair.report import RepairReport
+from safetest_gym.repair.stop import HardStop
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task
@@ -80,7 +81,7 @@ def debug_policy(
     """Find faults of ``policy`` and repair them, again and again.
 
     Every repair starts from the input policy and fixes all faults found so far, so that the
-    whole change stays the least one.
+    whole change stays the least one; until the loop settles, see `DebugConfig`.
 
     Args:
         directory: keeps everything; a loop that was killed goes on from it, and one that ran
@@ -169,20 +170,23 @@ class _Loop:
             self.folder.policy_file(number),
         )
 
-    def _out_of_budget(self, spent: float = 0.0) -> tuple[DebugEnd, str] | None:
+    def _spent(self) -> float:
+        return sum(sum(row.seconds.values()) for row in self.rows)
+
+    def _out_of_budget(self) -> tuple[DebugEnd, str] | None:
         """Why there is no further repair, if no budget is left for it."""
         repairs = sum(row.repair is not None for row in self.rows)
         if repairs >= self.config.iterations:
             return "iterations", f"new faults were found after {repairs} repairs, the most allowed"
-        spent += sum(sum(row.seconds.values()) for row in self.rows)
-        if spent >= self.config.seconds:
-            return "seconds", f"new faults were found, but {spent:.0f} seconds are over"
+        if self._spent() >= self.config.seconds or self.steps.stop.over():
+            return "seconds", f"{self.config.seconds:.0f} seconds are over"
         return None
 
     def _iterate(self, store: FaultStore) -> Iteration:
         """Judge and test the newest policy, and repair the input in all faults known by then."""
         steps, number, seconds = self.steps, len(self.rows), dict[str, float]()
         policy = self.folder.load_policy(number, self.task)
+        steps.stop = HardStop(self.config.seconds - self._spent())
         with self._timed("evaluation", seconds):
             evaluation, comparison = steps.judge(policy, number)
         with self._timed("test", seconds):
@@ -192,19 +196,19 @@ class _Loop:
         known = steps.known(policy, number, store)
         fixed = fixed_faults(policy, known.faults, steps.options.variant)
         verification = report = None
-        if not known.new and not tested.unsafe and fixed.all():
+        if not (known.new or tested.unsafe or tested.cut) and fixed.all():
             with self._timed("verification", seconds):
                 verification = steps.verify(policy, number, store)
             known = steps.known(policy, number, store)
             fixed = fixed_faults(policy, known.faults, steps.options.variant)
-        if known.new:
-            self.ended = self._out_of_budget(sum(seconds.values()))
+        if known.new or steps.stop.cut:
+            self.ended = self._out_of_budget()
         else:
             radius = self.config.test.radius
             self.ended = why_ended(tested, known, fixed, verification, radius)
         if self.ended is None:
             with self._timed("repair", seconds):
-                report = self._repaired(known, number + 1, store)
+                report = self._repaired(known, store, self._settles(verification))
         return Iteration(
             number=number,
             unsafe_rate=evaluation.unsafe_rate.value,
@@ -222,10 +226,18 @@ class _Loop:
             seconds={name: round(value, 3) for name, value in seconds.items()},
         )
 
-    def _repaired(self, known: Known, number: int, store: FaultStore) -> RepairReport | None:
+    def _settles(self, verification: dict[str, Any] | None) -> bool:
+        """Are penalty trees on top of the newest policy next?"""
+        if not self.config.settle or self.steps.options.method not in ("leaves", ("leaves",)):
+            return False
+        asked = [*(row.verification for row in self.rows), verification]
+        found = sum(facts is not None and facts["verdict"] == "UNSAFE" for facts in asked)
+        return bool(found >= self.config.settle)
+
+    def _repaired(self, known: Known, store: FaultStore, settle: bool) -> RepairReport | None:
         """What the repair says; None, and the loop has ended, if there cannot be one."""
         try:
-            return self.steps.repair(known.faults, number, store)
+            return self.steps.repair(known.faults, len(self.rows) + 1, store, settle=settle)
         except RepairError as error:
             self.ended = "repair-failed", str(error)
             return None

@@ -12,7 +12,7 @@ from safetest_gym.errors import ConfigError
 from safetest_gym.policies import EvaluationConfig, Policy
 from safetest_gym.repair.repairing import RepairOptions, default_methods
 
-__all__ = ["BUDGETS", "REPAIR_GAP", "REPAIR_SECONDS", "DebugConfig", "DebugEnd"]
+__all__ = ["BUDGETS", "REPAIR_GAP", "REPAIR_WORK", "DebugConfig", "DebugEnd"]
 
 DebugEnd = Literal[
     "proof",
@@ -24,7 +24,7 @@ DebugEnd = Literal[
     "seconds",
     "repair-failed",
 ]
-REPAIR_SECONDS, REPAIR_GAP = 5.0, 0.02
+REPAIR_WORK, REPAIR_GAP = 5.0, 0.02
 """When a repair of a loop is good enough; faults found later make most of them begin anew."""
 
 BUDGETS = ("iterations", "seconds")
@@ -35,15 +35,19 @@ BUDGETS = ("iterations", "seconds")
 class DebugConfig:
     """How to find faults, how to repair, and when to stop.
 
+    The result depends on no clock unless ``seconds``, or a limit of time within ``repair`` or
+    ``verify_budget``, is given and reached.
+
     Attributes:
-        repair: by default `default_methods` of the policy, each repair being improved for
-            `REPAIR_SECONDS` or until it is within `REPAIR_GAP` of the least change.
+        repair: by default `default_methods` of the policy, each repair being improved by
+            `REPAIR_WORK` or until it is within `REPAIR_GAP` of the least change.
         test: fuzzing and fault analysis of every policy, with its budgets; the policy's
             number is added to the seed, so that every test does new runs.
         exhaust: after the runs, so many of the states that the policy can visit from the
             debugging starts are searched for faults, too; 0 for none.
         iterations: repairs at most.
-        seconds: after this no further repair is begun.
+        seconds: of the whole loop; what is at work then ends soon, and what it did not come to
+            is done when the loop goes on with more.
         debugging_starts: start states that faults are looked for from.
         evaluation_starts: others, for %Unsafe and %Goal.
         runs_per_start: sampled for %Goal.
@@ -51,7 +55,11 @@ class DebugConfig:
         keep_penalty: what giving one of them up may cost, in units of change.
         verify: how a policy without a new fault is verified, see `safetest_gym.verify.verify`;
             the faults of an unsafe run that this finds are repaired, too.
-        verify_budget: of each verification; it answers UNKNOWN beyond.
+        verify_budget: of each verification; it answers UNKNOWN beyond. With seconds in it the
+            result depends on the machine, without them it does not.
+        settle: of tree ensembles: once so many verifications have found unsafe runs, new faults
+            get penalty trees on top of the newest policy, which change no other decision, so
+            that what is left becomes less and less; 0 for never.
         visited: states on the input policy's runs where side effects are counted.
     """
 
@@ -67,21 +75,22 @@ class DebugConfig:
     keep: int = 0
     keep_penalty: float = 1.0
     verify: Literal["none", "auto", "explicit", "abstract"] = "auto"
-    verify_budget: Budget = field(default_factory=lambda: Budget(seconds=60, megabytes=1000))
+    verify_budget: Budget = field(default_factory=lambda: Budget(megabytes=1000))
+    settle: int = 2
     visited: int = 2_000
 
     def __post_init__(self) -> None:
-        counts = (self.iterations, self.keep, self.visited, self.exhaust)
+        counts = (self.iterations, self.keep, self.visited, self.exhaust, self.settle)
         if min(counts) < 0 or not self.seconds > 0:
             raise ConfigError(
-                "iterations, keep, visited and exhaust must not be negative, seconds must be "
-                "positive"
+                "iterations, keep, visited, exhaust and settle must not be negative, seconds "
+                "must be positive"
             )
 
     def options_for(self, policy: Policy) -> RepairOptions:
         """How this policy is repaired."""
         return self.repair or RepairOptions(
-            method=default_methods(policy), time_limit=REPAIR_SECONDS, gap=REPAIR_GAP
+            method=default_methods(policy), work=REPAIR_WORK, gap=REPAIR_GAP
         )
 
     def as_dict(self, policy: Policy) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +25,10 @@ from safetest_gym.faults.store import FaultStore
 from safetest_gym.fuzzing.runs import End, Run
 from safetest_gym.policies import Evaluation, Policy, evaluate
 from safetest_gym.repair.comparison import Comparison, compare_policies
-from safetest_gym.repair.repairing import RepairOptions
+from safetest_gym.repair.repairing import RepairOptions, fixed_faults
 from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet
+from safetest_gym.repair.stop import HardStop
 
 if TYPE_CHECKING:
     from safetest_gym.deciders.base import Decider
@@ -33,18 +36,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "Steps", "Tested", "version_of"]
 
-_MORE_RUNS = 200
+_MORE_RUNS = 2_000
 """Unsafe runs of one verification besides the first, so that few verifications are needed."""
 
 
 @dataclass(slots=True)
 class Tested:
-    """Sums over the runs of a policy's test."""
+    """Sums over the runs of a policy's test, and whether the clock ended it."""
 
     runs: int = 0
     unsafe: int = 0
     unavoidable: int = 0
     unresolved: int = 0
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +61,11 @@ class Known:
 
 
 class Steps:
-    """The steps of a loop on one task, from fixed start states."""
+    """The steps of a loop on one task, from fixed start states.
+
+    Attributes:
+        stop: what of a test or verification is not done by then is left out.
+    """
 
     def __init__(
         self,
@@ -73,6 +81,10 @@ class Steps:
             task, config.debugging_starts, config.evaluation_starts, config.test.seed
         )
         self._debugging = starting_from(task, self.starts.debugging)
+        self.stop = HardStop()
+        test = config.test
+        # One for all policies: what it finds out does not depend on them.
+        self._decider = make_decider(test.decider, task, budget=Budget(states=test.decider_states))
         self._input: tuple[Policy, Evaluation] | None = None
         self._visited: Visited | None = None
 
@@ -125,7 +137,11 @@ class Steps:
             found.unavoidable += chunk.unavoidable
             found.unresolved += chunk.unresolved
             show(found.runs / plan.runs)
-        self._exhaust(policy, number, store)
+            if found.runs < plan.runs and self.stop.over():
+                break
+        if not self.stop.over():
+            self._exhaust(policy, number, store)
+        found.cut = self.stop.cut
         return found
 
     def _exhaust(self, policy: Policy, number: int, store: FaultStore) -> None:
@@ -133,14 +149,20 @@ class Steps:
         most = self.config.exhaust
         if not most or self.config.test.radius != math.inf:
             return
-        faults = reachable_faults(
-            self.task, policy, self.starts.debugging, self._decider(), max_states=most
-        )
+        with self._deciding() as decider:
+            faults = reachable_faults(
+                self.task, policy, self.starts.debugging, decider, max_states=most
+            )
         store.add(self.task, faults, policy=version_of(policy, number))
 
-    def _decider(self) -> Decider:
-        test = self.config.test
-        return make_decider(test.decider, self.task, budget=Budget(states=test.decider_states))
+    @contextmanager
+    def _deciding(self) -> Iterator[Decider]:
+        """The decider, with room and until the clock stops it."""
+        left = self.stop.left()
+        self._decider.deadline = None if math.isinf(left) else time.monotonic() + left
+        self._decider.make_room()
+        yield self._decider
+        self.stop.over()
 
     def known(self, policy: Policy, number: int, store: FaultStore) -> Known:
         """Every fault found so far."""
@@ -162,7 +184,7 @@ class Steps:
                 policy,
                 self.task,
                 method=config.verify,
-                budget=config.verify_budget,
+                budget=self._verify_budget(),
                 more=_MORE_RUNS,
             )
         except ConfigError as error:
@@ -175,11 +197,19 @@ class Steps:
             "reason": found.reason,
             "statistics": dict(found.statistics),
         }
+        if found.verdict is Verdict.UNKNOWN:
+            self.stop.over()
         if found.proof is not None:
             facts["proof"] = self.folder.save_proof(found.proof, number)
         if found.run is not None:
             facts |= self._analysed(policy, number, [found.run.states, *found.more], store)
         return facts
+
+    def _verify_budget(self) -> Budget:
+        given, left = self.config.verify_budget, max(self.stop.left(), 1e-3)
+        if math.isinf(left):
+            return given
+        return replace(given, seconds=left if given.seconds is None else min(given.seconds, left))
 
     def _analysed(
         self, policy: Policy, number: int, paths: Sequence[NDArray[Any]], store: FaultStore
@@ -189,7 +219,8 @@ class Steps:
         for states in paths:
             masks = np.asarray(self.task.applicable_many(states[:-1]), np.bool_)
             runs.append(Run(-1, states, policy.actions(states[:-1], masks), End.FAILING))
-        found = find_faults(self.task, policy, runs, self._decider())
+        with self._deciding() as decider:
+            found = find_faults(self.task, policy, runs, decider)
         store.add(self.task, found.faults, policy=version_of(policy, number))
         return {
             "runs": len(runs),
@@ -199,15 +230,38 @@ class Steps:
             "start": self.task.as_dict(runs[0].start),
         }
 
-    def repair(self, faults: FaultSet, number: int, store: FaultStore) -> RepairReport:
-        """Repair the input policy in all these faults; the result is policy ``number``."""
+    def repair(
+        self, faults: FaultSet, number: int, store: FaultStore, *, settle: bool = False
+    ) -> RepairReport:
+        """Repair the input policy in all these faults; the result is policy ``number``.
+
+        Args:
+            settle: the newest policy gets penalty trees instead, where it has these faults.
+        """
         config, visited = self.config, self._visits()
-        keep = visited.keep(config.keep, config.keep_penalty)
-        policy, report = self.options.run(self.input, faults, keep)
+        if settle:
+            newest = self.folder.load_policy(number - 1, self.task)
+            policy, report = self._settled(newest, faults)
+        else:
+            keep = visited.keep(config.keep, config.keep_penalty)
+            policy, report = self.options.run(self.input, faults, keep)
         self.folder.save_policy(policy, number)
         saved = self.folder.load_policy(number, self.task)
         store.update(self.task, saved, version_of(saved, number))
         return replace(report, side_effects=visited.changed_by(self.input, saved))
+
+    def _settled(self, policy: Policy, faults: FaultSet) -> tuple[Policy, RepairReport]:
+        """The policy with penalty trees, and a report on all faults."""
+        variant = self.options.variant
+        open_ = np.flatnonzero(~fixed_faults(policy, faults, variant))
+        tries = replace(self.options, method="penalty-trees")
+        settled, report = tries.run(policy, faults.take(open_))
+        return settled, replace(
+            report,
+            fixed=fixed_faults(settled, faults, variant),
+            safe_now=fixed_faults(settled, faults, "strong"),
+            unfixable=open_[report.unfixable],
+        )
 
     def _visits(self) -> Visited:
         """States on the input policy's runs, found once."""

@@ -32,6 +32,14 @@ def bench(
             show_default="safetest-bench/NAME",
         ),
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keeps trained policies; experiments that are given the same one share them.",
+            show_default="the folder of the results",
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small: under ten minutes on two processors.")
     ] = False,
@@ -51,7 +59,9 @@ def bench(
     command += ["--seed", str(seed)] if seed else []
     setting = Setting(quick=quick, seed=seed)
     with progress_bar(len(experiment.plan(setting))) as advance:
-        findings = run_experiment(experiment, folder, setting, command=command, watch=advance)
+        findings = run_experiment(
+            experiment, folder, setting, store=store, command=command, watch=advance
+        )
     if as_json:
         print_json({"experiment": shown, "folder": str(folder), **_plain(findings)})
     else:

@@ -31,7 +31,9 @@ class _Options:
 
     model: ModelFile
     policy: PolicyFile
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The student: .json or .ubj.")]
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The student: .json or .ubj.")
+    ]
     properties: PropertiesFile = None
     choice: PropertyChoice = None
     constants: Constants = None

@@ -27,9 +27,9 @@ class ExportOptions:
     """What `export` takes."""
 
     model: ModelFile
-    output: Annotated[
+    out: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="The JANI file to write."),
+        typer.Option("--out", "-o", metavar="FILE", help="The JANI file to write."),
     ]
     constants: Constants = None
     properties: PropertiesFile = None
@@ -53,7 +53,7 @@ class ExportOptions:
 @takes(ExportOptions)
 def export(options: ExportOptions) -> None:
     """Write the task as standard JANI, which Storm and others read."""
-    check_output("--output", options.output)
+    check_output("--out", options.out)
     subject = open_judged_subject(options)
     from safetest_gym.deciders.exporting import export_standard
     from safetest_gym.deciders.goal_reaching import export_goal_reaching
@@ -66,4 +66,4 @@ def export(options: ExportOptions) -> None:
     )
     write = export_standard if options.form == "standard" else export_goal_reaching
     text = json.dumps(write(document, subject.task), ensure_ascii=False, indent=1)
-    options.output.write_text(text + "\n", encoding="utf-8")
+    options.out.write_text(text + "\n", encoding="utf-8")

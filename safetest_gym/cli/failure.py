@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import typer
 
-from safetest_gym.cli.options import open_subject
+from safetest_gym.cli.options import LoadingOptions, open_subject
 from safetest_gym.cli.subject import Subject
 from safetest_gym.errors import ConfigError
 
@@ -44,17 +42,9 @@ FailureProperty = Annotated[
 ]
 
 
-class JudgedOptions(Protocol):
-    """The options that say what the task is."""
+class JudgedOptions(LoadingOptions, Protocol):
+    """The options that say what the task is and when it fails."""
 
-    @property
-    def model(self) -> Path: ...
-    @property
-    def constants(self) -> Sequence[str] | None: ...
-    @property
-    def properties(self) -> Path | None: ...
-    @property
-    def choice(self) -> str | None: ...
     @property
     def failure(self) -> str | None: ...
     @property

@@ -61,10 +61,10 @@ class AnalysisOptions(FuzzOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class _Options(AnalysisOptions):
-    output: Annotated[
+    out: Annotated[
         Path | None,
         typer.Option(
-            "--output",
+            "--out",
             "-o",
             metavar="FILE",
             help="Write the faults: .jsonl, .csv, or .json for their states as JANI start states.",
@@ -75,12 +75,12 @@ class _Options(AnalysisOptions):
 @takes(_Options)
 def faults(options: _Options) -> None:
     """Find every fault on unsafe runs; with --store, killed runs go on where they were."""
-    check_output("--output", options.output, _FORMATS)
+    check_output("--out", options.out, _FORMATS)
     task, policy = options.open_judged()
     with options.open_executor() as executor:
         tally = run_test(options, task, policy, executor)
-    if options.output is not None:
-        _write(options.output, task, tally.faults)
+    if options.out is not None:
+        _write(options.out, task, tally.faults)
     result = tally.as_dict()
     if options.as_json:
         print_json({**result, "found": [fault.as_dict(task) for fault in tally.faults]})

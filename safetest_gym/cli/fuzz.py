@@ -28,16 +28,16 @@ class _Options(FuzzOptions):
     all_starts: Annotated[
         bool, typer.Option("--all-starts", help="One run from every start state instead.")
     ] = False
-    output: Annotated[
+    out: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the runs as JSON Lines."),
+        typer.Option("--out", "-o", metavar="FILE", help="Write the runs as JSON Lines."),
     ] = None
 
 
 @takes(_Options)
 def fuzz(options: _Options) -> None:
     """Run the policy towards failing states."""
-    check_output("--output", options.output)
+    check_output("--out", options.out)
     task, policy = options.open_judged()
     from safetest_gym.campaign.fuzzing import fuzz as share
     from safetest_gym.fuzzing import Fuzzer
@@ -60,8 +60,8 @@ def fuzz(options: _Options) -> None:
 
         found = share(fuzzer, total if starts is None else starts, executor, progress=tell)
     seconds = time.monotonic() - before
-    if options.output is not None:
-        _write(options.output, found)
+    if options.out is not None:
+        _write(options.out, found)
     ends = found.counts()
     result = {"runs": len(found), **ends, "steps": int(found.lengths.sum())}
     if options.as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "Constants",
+    "LoadingOptions",
     "ModelFile",
     "PropertiesFile",
     "PropertyChoice",
@@ -60,6 +61,19 @@ AsJson = Annotated[
 ]
 
 _BINDING = re.compile(r"\s*([^=\s,-][^=,]*?)\s*=\s*([^=,]*?)\s*")
+
+
+class LoadingOptions(Protocol):
+    """What every command is given to load a task; some take a mode and conditions besides."""
+
+    @property
+    def model(self) -> Path: ...
+    @property
+    def constants(self) -> Sequence[str] | None: ...
+    @property
+    def properties(self) -> Path | None: ...
+    @property
+    def choice(self) -> str | None: ...
 
 
 def join_constants(arguments: Sequence[str]) -> list[str]:

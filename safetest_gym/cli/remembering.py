@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from safetest_gym.cli.options import read_constants
+from safetest_gym.cli.options import LoadingOptions, read_constants
 from safetest_gym.cli.subject import bundled_name, read_parameters
 
 if TYPE_CHECKING:
     from safetest_gym.reports import TaskSource
 
 __all__ = ["remember_task"]
-
-
-class LoadingOptions(Protocol):
-    """What every command is given to load a task; some take a mode and conditions besides."""
-
-    @property
-    def model(self) -> Path: ...
-    @property
-    def constants(self) -> Sequence[str] | None: ...
-    @property
-    def properties(self) -> Path | None: ...
-    @property
-    def choice(self) -> str | None: ...
 
 
 def remember_task(folder: Path, options: LoadingOptions) -> None:

@@ -67,8 +67,9 @@ class _Options(FuzzOptions):
     seconds: Annotated[
         float | None, typer.Option(min=0.0, help="After this no further repair begins.")
     ] = None
-    repair_seconds: Annotated[
-        float, typer.Option(min=0.0, help="After this a repair is not improved further.")
+    repair_work: Annotated[
+        float,
+        typer.Option(min=0.001, help="Improves a repair; about seconds, but counted in steps."),
     ] = 5.0
     decider_states: Annotated[
         int, typer.Option(min=1, help="States the decider may know; then runs stay unresolved.")
@@ -81,8 +82,9 @@ class _Options(FuzzOptions):
         typer.Option(help="Ask for a proof when no new fault is found."),
     ] = "auto"
     verify_seconds: Annotated[
-        float, typer.Option(min=0.001, help="Before verification gives up.")
-    ] = 60.0
+        float | None,
+        typer.Option(min=0.001, help="Before verification gives up.", show_default="no limit"),
+    ] = None
     memory: Annotated[
         float, typer.Option(metavar="MB", min=1, help="Before verification gives up.")
     ] = 1000
@@ -195,7 +197,7 @@ def _repair_options(options: _Options, policy: Policy) -> RepairOptions:
         method=methods,
         variant=options.variant,
         solver=options.solver,
-        time_limit=options.repair_seconds,
+        work=options.repair_work,
         gap=REPAIR_GAP,
     )
 

@@ -37,10 +37,10 @@ class _Options:
             show_default=False,
         ),
     ]
-    output: Annotated[
+    out: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="HTML file.", show_default="DIR/report.html"
+            "--out", "-o", metavar="FILE", help="HTML file.", show_default="DIR/report.html"
         ),
     ] = None
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False
@@ -69,11 +69,11 @@ def report(options: _Options) -> None:
     """Write one self-contained HTML file about a folder; it works without a network."""
     from safetest_gym.reports import ReportConfig, write_report
 
-    check_output("--output", options.output)
+    check_output("--out", options.out)
     config = ReportConfig(faults=options.faults, runs=options.runs)
     with _status() as tell:
         path = write_report(
-            options.directory, options.output, setting=_setting(options), config=config, tell=tell
+            options.directory, options.out, setting=_setting(options), config=config, tell=tell
         )
     print(path)
     if options.show:

@@ -54,7 +54,7 @@ def write(
         str, typer.Argument(metavar="ID", help="Such as safetest/OneWayLine-v0 or OneWayLine.")
     ],
     folder: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Made where it does not exist.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Made where it does not exist.")
     ] = Path(),
     as_json: AsJson = False,
 ) -> None:

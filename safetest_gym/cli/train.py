@@ -45,7 +45,10 @@ class _Options:
 
     model: ModelFile
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of the run; the same one continues it.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder of the run; the same one continues it."
+        ),
     ]
     properties: PropertiesFile = None
     choice: PropertyChoice = None

@@ -81,7 +81,8 @@ class Fuzzer:
     Pickled, it forgets what it knows of the policy's graph, and gives the same runs.
 
     Attributes:
-        lookahead: layers of a search; `math.inf` for no limit. ``uniform`` has 1.
+        lookahead: layers of a search; `math.inf` for no limit, which is the default, as [J]
+            does best with it. ``uniform`` has 1.
         max_steps: actions after which a run ends.
         distance: how far states are from failing instead of [J]'s measure: a function of
             states (n, V), for instance a learned value, or an expression as text.
@@ -92,7 +93,7 @@ class Fuzzer:
     policy: Policy
     _: KW_ONLY
     strategy: Strategy = "uniform"
-    lookahead: float = 1
+    lookahead: float | None = None
     max_steps: int = 10_000
     distance: Distance | str | None = None
     budget: FuzzBudget = FuzzBudget()
@@ -100,6 +101,8 @@ class Fuzzer:
     graph: PolicyGraph = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.lookahead is None:
+            self.lookahead = 1 if self.strategy == "uniform" else math.inf
         _check(self.strategy, self.lookahead, self.max_steps)
         self.graph = PolicyGraph(self.task, self.policy, self._measure())
         self._config = np.array(

@@ -9,33 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.errors import ConfigError, StartError
+from safetest_gym.errors import StartError
 from safetest_gym.policies.intervals import Rate, wilson
 from safetest_gym.policies.policy import Policy
 from safetest_gym.policies.runs import ENDS, RunPlan, Runs, sample_runs
+from safetest_gym.whole_numbers import require_int
 
 if TYPE_CHECKING:
     from safetest_gym.campaign.executors import Executor
     from safetest_gym.task import Task
 
-__all__ = ["Evaluation", "EvaluationConfig", "evaluate", "require_int", "start_states"]
+__all__ = ["Evaluation", "EvaluationConfig", "evaluate", "start_states"]
 
 _PART = 64
 """Starts of one job of an executor."""
 
 _GOAL, _FAILING = ENDS.index("goal"), ENDS.index("failing")
-
-
-def require_int(name: str, value: object, least: int) -> None:
-    """Refuse what is no 64-bit integer from ``least`` on.
-
-    Raises:
-        ConfigError: it is not.
-    """
-    if not isinstance(value, int | np.integer) or not least <= value < 2**63:
-        raise ConfigError(
-            f"{name} must be an integer, at least {least} and below 2**63, got {value!r}"
-        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

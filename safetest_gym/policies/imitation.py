@@ -13,7 +13,6 @@ from safetest_gym.policies.evaluation import (
     Evaluation,
     EvaluationConfig,
     evaluate,
-    require_int,
     start_states,
 )
 from safetest_gym.policies.interface import Interface
@@ -21,6 +20,7 @@ from safetest_gym.policies.policy import Policy
 from safetest_gym.policies.runs import ENDS, RunPlan, Visits, sample_runs, visits_of_runs
 from safetest_gym.policies.trees import TreeEnsemblePolicy
 from safetest_gym.policies.xgboost_file import policy_from_booster
+from safetest_gym.whole_numbers import require_int
 
 if TYPE_CHECKING:
     from safetest_gym.task import Task

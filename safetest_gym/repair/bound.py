@@ -24,13 +24,11 @@ _LOOK = 50
 _CLOSE = 2e-3
 
 
-def lower_bound(
-    problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice, seconds: float
-) -> float:
+def lower_bound(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice) -> float:
     """A bound from the cuts of the hard groups with the highest prices (G,).
 
-    The linear program over the cuts is solved if that takes no more than these seconds,
-    otherwise nearly solved by primal-dual steps on the priced ones.
+    The linear program over the cuts is solved if the solver's licence and the clock allow
+    it, otherwise nearly solved by primal-dual steps on the priced ones.
     """
     hard = np.flatnonzero(problem.hard)
     ordered = hard[np.argsort(-prices[hard], kind="stable")]
@@ -39,8 +37,8 @@ def lower_bound(
     if not cuts.shape[0]:
         return 0.0
     program = _covering_program(cuts)
-    if seconds > 0 and solver.allows(program):
-        solution = solver.solve(program, seconds)
+    if solver.allows(program) and not solver.stop.over():
+        solution = solver.solve(program)
         if solution.status == "optimal":
             return float(solution.bound * (1 - _ROUNDING))
     cuts = disjunctive_cuts(problem.take(hard[prices[hard] > 0]))

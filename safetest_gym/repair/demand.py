@@ -68,7 +68,7 @@ def demands(policy: Policy, faults: FaultSet, keep: KeepSet | None, variant: Var
     kept = policy.actions(keep.states, keep.applicable) if len(keep) else np.zeros(0, np.int64)
     mine = replace(keep, states=keep.states[free], applicable=keep.applicable[free][:, numbers])
     return Demands(
-        faults=_take(own, rows),
+        faults=own.take(rows),
         keep=mine,
         kept=order[kept[free]],
         rows=rows,
@@ -109,12 +109,3 @@ def _unfixable(points: NDArray[np.float32], faults: FaultSet, variant: Variant) 
         for row in rows:
             impossible[row] = pairs[row] in wrong
     return impossible
-
-
-def _take(faults: FaultSet, rows: NDArray[np.int64]) -> FaultSet:
-    return FaultSet(
-        states=faults.states[rows],
-        actions=faults.actions[rows],
-        applicable=faults.applicable[rows],
-        safe=faults.safe[rows],
-    )

@@ -29,7 +29,7 @@ def solve_exactly(
     known: NDArray[np.float64] | None,
     limits: tuple[float, float],
 ) -> tuple[Solution, NDArray[np.float64] | None]:
-    """The least change (J, A), at ``limits`` of seconds and relative gap.
+    """The least change (J, A), at ``limits`` of work and relative gap.
 
     Without a known solution, "infeasible" means: none that costs less than 10,000.
     """

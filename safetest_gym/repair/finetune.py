@@ -7,8 +7,8 @@ every step uses all demands.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from safetest_gym.policies.scaling import scaled_features
 from safetest_gym.repair.demand import Demands
 from safetest_gym.repair.method import Outcome, Settings
 from safetest_gym.repair.problem import fault_masks
+from safetest_gym.repair.stop import HardStop
 
 __all__ = ["repair_by_gradient"]
 
@@ -35,6 +36,8 @@ _MOST = 2.0**6
 """Penalties stop doubling here: with larger ones single faults undo what others have gained."""
 _HALVINGS = 7
 """Steps of the search for how little of the change is enough."""
+_STEP_UNITS, _PRODUCT_UNITS = 3e-4, 5e-11
+"""Work of a gradient step, and of each product of a weight and an input in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,17 +79,16 @@ def repair_by_gradient(policy: MlpPolicy, demands: Demands, settings: Settings) 
         return Outcome(
             policy=policy, algorithm="nothing to do", objective=0.0, lower_bound=0.0, changed=0
         )
-    import torch  # noqa: F401  # now, so that loading it takes nothing from the time limit
-
-    deadline = time.monotonic() + settings.limits.time_limit
+    meter = _Meter(settings.limits.work / _units(policy, wanted), settings.solver.stop)
     found, rounds = policy, 0
     fewest = int(before[wanted.doubles].sum()) + 1
     for rate in _RATES:
-        candidate, done = _descend(policy, wanted, rate, deadline)
+        with _one_thread():
+            candidate, done = _descend(policy, wanted, rate, meter)
         left = wanted.missed(candidate.scores(states)[:, outputs])
         if left[wanted.doubles].sum() < fewest:
             found, rounds, fewest = candidate, done, int(left[wanted.doubles].sum())
-        if not fewest or time.monotonic() > deadline:
+        if not fewest or meter.over():
             break
 
     def holds(candidate: MlpPolicy) -> bool:
@@ -97,7 +99,7 @@ def repair_by_gradient(policy: MlpPolicy, demands: Demands, settings: Settings) 
     faults = int(missed[: len(demands.faults)].sum())
     notes = [f"the penalty was doubled {rounds} times"]
     if faults:
-        notes.append(f"gradient steps left {faults} faults; more time or fewer keeps may help")
+        notes.append(f"gradient steps left {faults} faults; more work or fewer keeps may help")
     sizes = [
         np.abs(new.astype(np.float64) - old)
         for layer, was in zip(found.layers, policy.layers, strict=True)
@@ -112,6 +114,36 @@ def repair_by_gradient(policy: MlpPolicy, demands: Demands, settings: Settings) 
         notes=tuple(notes),
         final=bool(faults),
     )
+
+
+@dataclass(slots=True)
+class _Meter:
+    """How many rounds of steps there may be yet."""
+
+    rounds: float
+    stop: HardStop
+
+    def over(self) -> bool:
+        return self.rounds < 1 or self.stop.over()
+
+
+def _units(policy: MlpPolicy, wanted: _Wanted) -> float:
+    """Work of one round."""
+    weights = sum(layer.weight.size for layer in policy.layers)
+    return _STEPS * (_STEP_UNITS + _PRODUCT_UNITS * weights * len(wanted.points))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """So that sums do not depend on the number of processors."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _wanted(policy: MlpPolicy, demands: Demands, settings: Settings) -> _Wanted:
@@ -134,7 +166,7 @@ def _wanted(policy: MlpPolicy, demands: Demands, settings: Settings) -> _Wanted:
 
 
 def _descend(
-    policy: MlpPolicy, wanted: _Wanted, rate: float, deadline: float
+    policy: MlpPolicy, wanted: _Wanted, rate: float, meter: _Meter
 ) -> tuple[MlpPolicy, int]:
     """Gradient steps until all demands hold; the best policy seen, and how often prices rose."""
     import torch
@@ -160,11 +192,12 @@ def _descend(
         left = int(missed[wanted.doubles].sum())
         if left < fewest:
             best, fewest = [part.detach().clone() for part in new], left
-        if not left or rounds == _ROUNDS or time.monotonic() > deadline:
+        if not left or rounds == _ROUNDS or meter.over():
             break
         rising = missed & wanted.doubles & (rounds > 0)
         price[rising] = np.minimum(2 * price[rising], _MOST)
         weight = tensor((price / price.sum()).astype(np.float32))
+        meter.rounds -= 1
         for _ in range(_STEPS):
             scores = _scores(policy, new, points)
             ahead = scores.masked_fill(~good, least).amax(1)

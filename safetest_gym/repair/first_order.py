@@ -6,13 +6,13 @@ restarts from averages make the steps converge once the choices settle.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.problem import RepairProblem
+from safetest_gym.repair.stop import HardStop
 
 __all__ = ["FirstOrder", "Rows"]
 
@@ -87,12 +87,12 @@ class FirstOrder:
         dual_slope_kernel(features.index, features.value, rows.owner, good, rows.bad, y, slope)
         return slope
 
-    def run(self, steps: int, deadline: float, tolerance: float = 1e-3) -> None:
-        """Go on for a number of steps, until converged or out of time."""
+    def run(self, steps: int, stop: HardStop, tolerance: float = 1e-3) -> None:
+        """Go on for a number of steps, until converged or stopped."""
         sums = np.zeros_like(self.x), np.zeros_like(self.y)
         since, reference = 0, np.inf
         for _ in range(0, steps, _PERIOD):
-            if time.monotonic() > deadline:
+            if stop.over():
                 return
             moved = self._advance(sums)
             since += _PERIOD

@@ -5,7 +5,6 @@ Only rows that matter are in it: those near the given point, and what its soluti
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +23,6 @@ _WORTH = 1e-3
 """Stop when another round lowers the cost by less than this fraction."""
 _HEAVY = 1500
 """Programs with more rows are solved until a solution is complete, not improved further."""
-_PATIENCE = 600.0
-"""Seconds for a first solution at all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,8 +89,8 @@ def polish(
     problem: RepairProblem,
     solver: SolverChoice,
     search: FirstOrder,
-    deadline: float,
-    patience: float = _PATIENCE,
+    *,
+    necessary: bool = True,
 ) -> Polished:
     """Solve exactly for the choices that ``search`` arrived at, then improve them.
 
@@ -101,7 +98,7 @@ def polish(
     its choice; the solution stays feasible, so the cost only falls.
 
     Args:
-        patience: seconds that a first solution may take if the deadline leaves less.
+        necessary: a first solution is completed whatever the clock says.
     """
     rows, choice = search.rows, search.choice
     columns = _promising(search)
@@ -109,10 +106,9 @@ def polish(
     near = _near(needs)
     used = (search.y > 0) | (needs > -near)
     best, cost, settled = None, np.inf, True
-    while (best is None and patience > 0) or time.monotonic() < deadline:
+    while (must := best is None and necessary) or not solver.stop.over():
         chosen = np.flatnonzero(used)
-        left = max(deadline - time.monotonic(), 0.0 if best is not None else patience)
-        solution, found = _solve(problem, solver, (rows, chosen, choice), (columns, left))
+        solution, found = _solve(problem, solver, (rows, chosen, choice), (columns, must))
         if found is None and not columns.all():
             columns = np.ones_like(columns)
             continue
@@ -156,17 +152,17 @@ def _solve(
     problem: RepairProblem,
     solver: SolverChoice,
     rows: tuple[Rows, NDArray[np.int64], NDArray[np.int64]],
-    limits: tuple[NDArray[np.bool_], float],
+    how: tuple[NDArray[np.bool_], bool],
 ) -> tuple[Solution, NDArray[np.float64] | None]:
     comparisons, chosen, choice = rows
-    allowed, patience = limits
+    allowed, necessary = how
     owner, bad = comparisons.owner[chosen], comparisons.bad[chosen]
     good = choice[owner]
     index = problem.features.index[owner].astype(np.int64) * problem.num_actions
     touched = np.unique(np.concatenate([index + good[:, None], index + bad[:, None]]))
     columns = touched[allowed[touched] & problem.features.allowed.ravel()[touched]]
     program = comparison_program(problem, owner, good, bad, columns)
-    solution = solver.solve(program, patience)
+    solution = solver.solve(program, necessary=necessary)
     if solution.point is None:
         return solution, None
     change = np.zeros(problem.features.allowed.shape)

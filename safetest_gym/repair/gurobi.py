@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from safetest_gym.repair.solver import RESTRICTED_SIZE, Program, Solution
+from safetest_gym.repair.solver import RESTRICTED_SIZE, Allowance, Program, Solution
 
 __all__ = ["probe_gurobi", "solve_gurobi"]
 
@@ -37,7 +39,7 @@ def _environment(gurobipy: Any) -> Any:
     return gurobipy.Env(params={"OutputFlag": 0})
 
 
-def solve_gurobi(program: Program, time_limit: float, gap: float) -> Solution:
+def solve_gurobi(program: Program, allowance: Allowance) -> Solution:
     """Solve with Gurobi."""
     import gurobipy
     from scipy.sparse import csr_matrix
@@ -46,9 +48,12 @@ def solve_gurobi(program: Program, time_limit: float, gap: float) -> Solution:
     matrix = csr_matrix((program.values, program.columns, program.start), shape=shape)
     with _environment(gurobipy) as environment, gurobipy.Model(env=environment) as model:
         parameters: Any = model.Params
-        parameters.TimeLimit = max(time_limit, 0.01)
-        parameters.MIPGap = gap
-        parameters.Threads = 2
+        if math.isfinite(allowance.seconds):
+            parameters.TimeLimit = allowance.seconds
+        if math.isfinite(allowance.work) and program.integer is not None:
+            parameters.WorkLimit = allowance.work
+        parameters.MIPGap = allowance.gap
+        parameters.Threads = 1  # with more, methods race for linear programs
         parameters.InfUnbdInfo = 1
         kinds: Any = np.full(shape[1], gurobipy.GRB.CONTINUOUS)
         if program.integer is not None:
@@ -64,7 +69,12 @@ def solve_gurobi(program: Program, time_limit: float, gap: float) -> Solution:
         if program.guess is not None:
             x.Start = program.guess
         model.optimize()
-        return _solution(gurobipy, model, x, rows, program.integer is not None)
+        integer = program.integer is not None
+        return replace(
+            _solution(gurobipy, model, x, rows, integer),
+            work=float(model.Work) if integer else 0.0,
+            late=model.Status == gurobipy.GRB.TIME_LIMIT,
+        )
 
 
 def _solution(gurobipy: Any, model: Any, x: Any, rows: Any, integer: bool) -> Solution:

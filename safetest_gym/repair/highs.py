@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from safetest_gym.repair.solver import Program, Solution
+from safetest_gym.repair.solver import Allowance, Program, Solution
 
 __all__ = ["solve_highs"]
 
 _INTERIOR_FROM = 1000
 """Linear programs larger than this are solved by interior points."""
+_UNITS_PER_ENTRY = 1.2e-7
+"""Work between two looks at a mixed-integer program, per entry of its matrix."""
+_HEURISTICS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
+"""They take long between two looks, and find next to nothing where a good point is known."""
 
 
-def solve_highs(program: Program, time_limit: float, gap: float) -> Solution:
+class _Meter:
+    """Ends a mixed-integer program after a number of looks; HiGHS looks at fixed places."""
+
+    def __init__(self, most: float) -> None:
+        self.most, self.looks = most, 0
+
+    def __call__(self, event: Any) -> None:
+        self.looks += 1
+        if self.looks > self.most:
+            event.interrupt()
+
+
+def solve_highs(program: Program, allowance: Allowance) -> Solution:
     """Solve with HiGHS."""
     highspy: Any = import_module("highspy")
     _watch_forks()
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("time_limit", max(time_limit, 0.01))
-    solver.setOptionValue("mip_rel_gap", gap)
+    if math.isfinite(allowance.seconds):
+        solver.setOptionValue("time_limit", allowance.seconds)
+    solver.setOptionValue("mip_rel_gap", allowance.gap)
     solver.setOptionValue("threads", 1)
     interior = program.integer is None and program.size > _INTERIOR_FROM
     if interior:
@@ -38,13 +57,23 @@ def solve_highs(program: Program, time_limit: float, gap: float) -> Solution:
         guess = highspy.HighsSolution()
         guess.col_value = program.guess.tolist()
         solver.setSolution(guess)
+        for name in _HEURISTICS:
+            solver.setOptionValue(f"mip_heuristic_run_{name}", False)
+    unit = _UNITS_PER_ENTRY * max(len(program.values), 1)
+    meter = _Meter(allowance.work / unit)
+    if program.integer is not None:
+        solver.cbMipInterrupt += meter
     solver.run()
     if interior and solver.getModelStatus() in _infeasible(highspy):
         solver.setOptionValue("solver", "simplex")
         solver.setOptionValue("presolve", "off")
         solver.clearSolver()
         solver.run()
-    return _solution(highspy, solver, program)
+    return replace(
+        _solution(highspy, solver, program),
+        work=meter.looks * unit,
+        late=solver.getModelStatus() == highspy.HighsModelStatus.kTimeLimit,
+    )
 
 
 def _model(highspy: Any, program: Program) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,22 +21,22 @@ Algorithm = Literal["auto", "exact", "first-order"]
 
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
-_BOUNDING, _LEAST_BOUNDING = 5.0, 0.5
-"""Seconds for the bound at most, and at least if the time limit leaves less."""
 _IMPROVING = 0.4
-"""Share of the time limit for better solutions, before the program that proves them."""
+"""Share of the work for better solutions, before the program that proves them."""
 _STEPS = 1000
 _STARTS = ((100, 8), (400, 4), (1500, 2))
 """How many searches from different first choices, by the number of open groups."""
 _SEARCHED_UP_TO = 400
 _FAILURES = 6
 """Neighbourhoods without a better solution before the search ends."""
-_NEIGHBOURHOOD_SECONDS = 1.0
+_NEIGHBOURHOOD = 1.0
+"""Work for one neighbourhood at most."""
 _FREE = 14
 """Groups whose winners are open in a neighbourhood."""
 _ATTEMPTS = 4
 """How often other choices are tried before a conflict counts."""
-_CONFIRM_SECONDS = 5.0
+_CONFIRMING = 5.0
+"""Work for telling whether demands conflict."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,11 +44,12 @@ class Limits:
     """When to stop improving.
 
     Attributes:
-        time_limit: seconds; a first solution is completed all the same.
+        work: for mixed-integer programs, see `safetest_gym.repair.solver.Allowance`; all else
+            ends by itself.
         gap: stop within this relative distance of the bound.
     """
 
-    time_limit: float = 60.0
+    work: float = 60.0
     gap: float = 1e-4
     algorithm: Algorithm = "auto"
 
@@ -83,36 +83,44 @@ def least_change(
     Args:
         winners: good actions per group that can win together, where that is known.
     """
-    begun = time.monotonic()
     none = np.zeros(0, np.int64)
     nothing = np.zeros(problem.features.allowed.shape)
     open_ = int((problem.shortfall(nothing) > 0).sum())
     if not open_:
         return LeastChange(nothing, 0.0, 0.0, "nothing to do", none)
-    deadline = begun + limits.time_limit
     exact = limits.algorithm == "exact" or (limits.algorithm == "auto" and open_ <= _EXACT_UP_TO)
-    search, polished = _feasible(problem, solver, deadline, winners)
+    search, polished = _feasible(problem, solver, winners)
     if polished.change is None:
         confirmed = _impossible(problem, solver, polished.conflict) is None
         return LeastChange(None, np.inf, 0.0, "first-order", polished.conflict, confirmed)
-    share = _IMPROVING if exact else 1.0
-    effort = open_, begun + share * limits.time_limit
-    best = _improved(problem, solver, polished.change, effort)
-    cost = problem.cost(best)
     prices = np.zeros(len(problem))
     np.add.at(prices, search.rows.owner, search.y)
-    seconds = max(deadline - time.monotonic(), _LEAST_BOUNDING)
-    bound = min(lower_bound(problem, prices, solver, min(seconds, _BOUNDING)), cost)
-    if not exact or cost - bound <= limits.gap * cost:
-        return LeastChange(best, cost, bound, "first-order", none)
-    remaining = deadline - time.monotonic()
-    if remaining <= 0:
-        return LeastChange(best, cost, bound, "first-order", none)
-    solution, change = solve_exactly(problem, solver, best, (remaining, limits.gap))
+    bound = lower_bound(problem, prices, solver)
+    aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), limits.work * (_IMPROVING if exact else 1))
+    best = _improved(problem, solver, polished.change, aim)
+    cost = problem.cost(best)
+    if not exact or cost <= aim.cost or solver.stop.over():
+        return LeastChange(best, cost, min(bound, cost), "first-order", none)
+    left = limits.work - aim.spent
+    solution, change = solve_exactly(problem, solver, best, (left, limits.gap))
     if change is not None and _holds(problem, change) and problem.cost(change) < cost:
         best, cost = change, problem.cost(change)
     bound = min(max(bound, solution.bound if np.isfinite(solution.bound) else 0.0), cost)
     return LeastChange(best, cost, bound, "exact", none)
+
+
+@dataclass(slots=True)
+class _Aim:
+    """What further searches are for: open groups, a cost that is good enough, and work."""
+
+    open: int
+    cost: float
+    work: float
+    spent: float = 0.0
+
+    @property
+    def left(self) -> float:
+        return self.work - self.spent
 
 
 def _holds(problem: RepairProblem, change: NDArray[np.float64]) -> bool:
@@ -120,17 +128,14 @@ def _holds(problem: RepairProblem, change: NDArray[np.float64]) -> bool:
 
 
 def _feasible(
-    problem: RepairProblem,
-    solver: SolverChoice,
-    deadline: float,
-    winners: NDArray[np.int64] | None,
+    problem: RepairProblem, solver: SolverChoice, winners: NDArray[np.int64] | None
 ) -> tuple[FirstOrder, Polished]:
     """A first solution; where the choices conflict, other ones are tried for a while."""
     search = FirstOrder(problem)
-    search.run(_STEPS, deadline)
+    search.run(_STEPS, solver.stop)
     if winners is not None:
         search.choice = winners
-    polished = polish(problem, solver, search, deadline)
+    polished = polish(problem, solver, search)
     known = np.zeros(0, np.int64)
     for _ in range(_ATTEMPTS):
         if polished.change is not None or not len(polished.conflict):
@@ -140,7 +145,7 @@ def _feasible(
         if other is None:
             return search, Polished(None, search.choice, known)
         search.choice[known] = other
-        polished = polish(problem, solver, search, deadline)
+        polished = polish(problem, solver, search)
     if polished.change is None and not len(polished.conflict):
         everything = np.flatnonzero(problem.hard)
         polished = Polished(None, search.choice, everything)
@@ -152,7 +157,7 @@ def _impossible(
 ) -> NDArray[np.int64] | None:
     """None if these groups cannot hold together, else winners (maybe the old ones)."""
     part = problem.take(groups)
-    solution, change = solve_exactly(part, solver, None, (_CONFIRM_SECONDS, 0.9))
+    solution, change = solve_exactly(part, solver, None, (_CONFIRMING, 0.9))
     if solution.status == "infeasible":
         return None
     scores = part.features.base if change is None else part.features.scores(change)
@@ -161,40 +166,34 @@ def _impossible(
 
 
 def _improved(
-    problem: RepairProblem,
-    solver: SolverChoice,
-    best: NDArray[np.float64],
-    effort: tuple[int, float],
+    problem: RepairProblem, solver: SolverChoice, best: NDArray[np.float64], aim: _Aim
 ) -> NDArray[np.float64]:
     """The best of further searches from other first choices."""
-    open_, deadline = effort
     rng = np.random.default_rng(0)
-    starts = next((count for size, count in _STARTS if open_ <= size), 0)
+    starts = next((count for size, count in _STARTS if aim.open <= size), 0)
     cost = problem.cost(best)
     for _ in range(starts):
-        if time.monotonic() > deadline:
+        if cost <= aim.cost or solver.stop.over():
             return best
         search = FirstOrder(problem, rng)
-        search.run(_STEPS, deadline)
-        found = polish(problem, solver, search, deadline, patience=0.0).change
+        search.run(_STEPS, solver.stop)
+        found = polish(problem, solver, search, necessary=False).change
         if found is not None and problem.cost(found) < cost:
             best, cost = found, problem.cost(found)
-    return _searched(problem, solver, best, effort) if open_ <= _SEARCHED_UP_TO else best
+    return _searched(problem, solver, best, aim) if aim.open <= _SEARCHED_UP_TO else best
 
 
 def _searched(
-    problem: RepairProblem,
-    solver: SolverChoice,
-    best: NDArray[np.float64],
-    effort: tuple[int, float],
+    problem: RepairProblem, solver: SolverChoice, best: NDArray[np.float64], aim: _Aim
 ) -> NDArray[np.float64]:
     """Choose the winners of a few groups anew, exactly, until that no longer helps."""
     rng = np.random.default_rng(1)
     cost, failures = problem.cost(best), 0
-    while failures < _FAILURES and time.monotonic() < effort[1]:
+    while failures < _FAILURES and cost > aim.cost and aim.left > 0 and not solver.stop.over():
         near = _neighbourhood(problem, best, rng)
-        seconds = min(_NEIGHBOURHOOD_SECONDS, effort[1] - time.monotonic())
-        _, found = solve_exactly(near, solver, best, (seconds, 1e-3))
+        work = min(_NEIGHBOURHOOD, aim.left)
+        solution, found = solve_exactly(near, solver, best, (work, 1e-3))
+        aim.spent += solution.work
         failures += 1
         if found is not None and _holds(problem, found) and problem.cost(found) < cost - 1e-6:
             best, cost, failures = found, problem.cost(found), 0

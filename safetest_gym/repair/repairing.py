@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from safetest_gym.repair.problem import RepairError, Variant, fault_masks
 from safetest_gym.repair.report import RepairReport
 from safetest_gym.repair.requests import FaultSet, KeepSet
 from safetest_gym.repair.solver import SolverName, choose_solver
+from safetest_gym.repair.stop import HardStop
 
 __all__ = ["Method", "RepairOptions", "default_methods", "fixed_faults", "repair"]
 
@@ -32,16 +34,22 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepairOptions:
-    """How to repair, for those who hand it on; see `repair`."""
+    """How to repair, for those who hand it on; see `repair`.
+
+    Attributes:
+        work: spent on improving a first solution, in units of about a second of a processor;
+            they count what is done, so that the result depends on no clock.
+    """
 
     method: Method | tuple[Method, ...]
     variant: Variant = "strong"
     solver: SolverName = "auto"
-    time_limit: float = 60.0
+    work: float = 60.0
     gap: float = 1e-4
+    time_limit: float = math.inf
 
     def __post_init__(self) -> None:
-        _check(self.variant, self.time_limit, self.gap)
+        _check(self)
 
     def require_fit(self, policy: Policy) -> None:
         """Raise `ConfigError` for a method that is not for this kind of policy."""
@@ -50,16 +58,34 @@ class RepairOptions:
     def run(
         self, policy: Policy, faults: FaultSet, keep: KeepSet | None = None
     ) -> tuple[Any, RepairReport]:
-        """`repair` with these options."""
-        return repair(
-            policy,
-            faults,
-            method=self.method,
+        """A repaired copy of ``policy``, and a report; see `repair`."""
+        begun = time.monotonic()
+        methods, runs = _methods(self.method, policy)
+        wanted = demands(policy, faults, keep, self.variant)
+        stop = HardStop(self.time_limit)
+        settings = Settings(
             variant=self.variant,
-            keep=keep,
-            solver=self.solver,
-            time_limit=self.time_limit,
-            gap=self.gap,
+            solver=choose_solver(self.solver, stop),
+            limits=Limits(work=self.work, gap=self.gap),
+        )
+        name, outcome, fixed, attempts = _first_good(methods, runs, (wanted, settings, faults))
+        return outcome.policy, RepairReport(
+            method=name,
+            variant=self.variant,
+            algorithm=outcome.algorithm,
+            solvers=tuple(sorted(settings.solver.used)),
+            notes=outcome.notes + tuple(settings.solver.notes),
+            objective=outcome.objective,
+            lower_bound=outcome.lower_bound,
+            changed=outcome.changed,
+            trees_added=outcome.trees_added,
+            fixed=fixed,
+            safe_now=fixed_faults(outcome.policy, faults, "strong"),
+            unfixable=wanted.unfixable,
+            kept=_kept(policy, outcome.policy, keep),
+            attempts=attempts,
+            seconds=time.monotonic() - begun,
+            cut_short=stop.cut,
         )
 
 
@@ -71,8 +97,8 @@ def repair(
     variant: Variant = "strong",
     keep: KeepSet | None = None,
     solver: SolverName = "auto",
-    time_limit: float = 60.0,
     gap: float = 1e-4,
+    time_limit: float = math.inf,
 ) -> tuple[Any, RepairReport]:
     """A repaired copy of ``policy``, and a report; every fault is tested on the copy.
 
@@ -85,48 +111,32 @@ def repair(
         variant: ``strong``: a safe action beats every unsafe one; ``weak``: some
             applicable action beats the bad one.
         keep: states whose decisions must stay.
-        time_limit: seconds after which improving stops; a first solution is completed.
         gap: stop within this relative distance of the least change.
+        time_limit: seconds after which improving stops all the same (a first solution is
+            completed); ``report.cut_short`` says if it did, the result then depends on the
+            machine and its load. Without it improving stops with `RepairOptions.work`.
 
     Raises:
         RepairError: the faults conflict and the method cannot separate them.
         ConfigError: the method is not for this kind of policy, or the solver is not usable.
     """
-    begun = time.monotonic()
-    _check(variant, time_limit, gap)
-    methods, runs = _methods(method, policy)
-    wanted = demands(policy, faults, keep, variant)
-    settings = Settings(
+    options = RepairOptions(
+        method=tuple(method) if not isinstance(method, str) else method,
         variant=variant,
-        solver=choose_solver(solver),
-        limits=Limits(time_limit=time_limit, gap=gap),
+        solver=solver,
+        gap=gap,
+        time_limit=time_limit,
     )
-    name, outcome, fixed, attempts = _first_good(methods, runs, (wanted, settings, faults))
-    return outcome.policy, RepairReport(
-        method=name,
-        variant=variant,
-        algorithm=outcome.algorithm,
-        solvers=tuple(sorted(settings.solver.used)),
-        notes=outcome.notes + tuple(settings.solver.notes),
-        objective=outcome.objective,
-        lower_bound=outcome.lower_bound,
-        changed=outcome.changed,
-        trees_added=outcome.trees_added,
-        fixed=fixed,
-        safe_now=fixed_faults(outcome.policy, faults, "strong"),
-        unfixable=wanted.unfixable,
-        kept=_kept(policy, outcome.policy, keep),
-        attempts=attempts,
-        seconds=time.monotonic() - begun,
-    )
+    return options.run(policy, faults, keep)
 
 
-def _check(variant: str, time_limit: float, gap: float) -> None:
-    if variant not in ("weak", "strong"):
-        raise ConfigError(f"variant must be 'weak' or 'strong', got {variant!r}")
-    if not time_limit > 0 or not gap >= 0:
+def _check(options: RepairOptions) -> None:
+    if options.variant not in ("weak", "strong"):
+        raise ConfigError(f"variant must be 'weak' or 'strong', got {options.variant!r}")
+    if not min(options.work, options.time_limit) > 0 or not options.gap >= 0:
         raise ConfigError(
-            f"time_limit must be positive and gap at least 0, got {time_limit}, {gap}"
+            "work and time_limit must be positive and gap at least 0, got "
+            f"{options.work}, {options.time_limit}, {options.gap}"
         )
 
 

@@ -33,6 +33,7 @@ class RepairReport:
             actions are bad, or equal inputs have contradicting demands.
         kept: per state to keep, is its decision still the same?
         attempts: how often the margin had to be widened because sums are rounded, plus one.
+        cut_short: the time limit ended something, so that the result depends on the machine.
         side_effects: on other states, where someone looked.
     """
 
@@ -51,6 +52,7 @@ class RepairReport:
     kept: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     attempts: int = 1
     seconds: float = 0.0
+    cut_short: bool = False
     side_effects: SideEffects | None = None
 
     @property
@@ -77,6 +79,8 @@ class RepairReport:
             lines.append(f"{int(self.kept.sum())} of {len(self.kept)} decisions to keep are kept")
         if len(self.unfixable):
             lines.append(f"{len(self.unfixable)} faults cannot be fixed by any change")
+        if self.cut_short:
+            lines.append("the time limit cut it short: another run may end differently")
         if self.side_effects is not None:
             lines.append(self.side_effects.describe())
         return "\n".join([*lines, *self.notes])
@@ -103,6 +107,7 @@ class RepairReport:
             "keep": len(self.kept),
             "attempts": self.attempts,
             "seconds": self.seconds,
+            "cut_short": self.cut_short,
             "side_effects": None if self.side_effects is None else self.side_effects.as_dict(),
         }
 

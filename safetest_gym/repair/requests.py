@@ -60,6 +60,15 @@ class FaultSet:
     def __len__(self) -> int:
         return len(self.states)
 
+    def take(self, rows: NDArray[np.int64]) -> FaultSet:
+        """Some of the faults."""
+        return FaultSet(
+            states=self.states[rows],
+            actions=self.actions[rows],
+            applicable=self.applicable[rows],
+            safe=self.safe[rows],
+        )
+
     @classmethod
     def of(cls, task: Task, faults: Sequence[Fault]) -> FaultSet:
         """Faults as fault analysis reports them; their alternatives are the safe actions."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.errors import ConfigError
+from safetest_gym.repair.stop import HardStop
 
 __all__ = [
     "RESTRICTED_SIZE",
+    "Allowance",
     "Program",
     "Solution",
     "SolverChoice",
@@ -62,15 +64,32 @@ class Solution:
         bound: no point is cheaper.
         conflict: of an infeasible program, rows that have no point together; empty where
             the solver did not say.
+        work: units it took, see `Allowance`; 0 for linear programs.
+        late: the clock ended it.
     """
 
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
     point: NDArray[np.float64] | None
     bound: float
     conflict: NDArray[np.int64]
+    work: float = 0.0
+    late: bool = False
 
 
-Solve = Callable[[Program, float, float], Solution]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allowance:
+    """When a solver is to stop.
+
+    Attributes:
+        work: of a mixed-integer program, in units of about a second of a processor; they are
+            counted by what is done, so that the result depends on no clock.
+        seconds: by the clock.
+        gap: relative distance from the bound that is good enough.
+    """
+
+    work: float
+    seconds: float
+    gap: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,25 +101,45 @@ class SolverChoice:
         gurobi: what Gurobi can do here.
         used: names of the solvers that solved something so far.
         notes: what a user should know about the choice.
+        stop: when nothing more is to be solved but what is necessary.
     """
 
     name: SolverName
     gurobi: Literal["full", "restricted", "none"]
     used: set[str]
     notes: list[str]
+    stop: HardStop
 
     def allows(self, program: Program) -> bool:
         """Can a program of this size be solved, as things are?"""
         return self.name != "gurobi" or self.gurobi == "full" or program.size <= RESTRICTED_SIZE
 
-    def solve(self, program: Program, time_limit: float, gap: float = 1e-6) -> Solution:
-        """Solve, with Gurobi where it is there and its licence allows the size."""
+    def solve(
+        self,
+        program: Program,
+        work: float = math.inf,
+        gap: float = 1e-6,
+        *,
+        necessary: bool = False,
+    ) -> Solution:
+        """Solve, with Gurobi where it is there and its licence allows the size.
+
+        Args:
+            work: see `Allowance`.
+            necessary: whatever the clock says.
+        """
+        seconds = math.inf if necessary else max(self.stop.left(), 0.01)
+        solution = self._solve(program, Allowance(work=work, seconds=seconds, gap=gap))
+        self.stop.cut |= solution.late
+        return solution
+
+    def _solve(self, program: Program, allowance: Allowance) -> Solution:
         fits = self.gurobi == "full" or program.size <= RESTRICTED_SIZE
         if self.name != "highs" and self.gurobi != "none" and fits:
             from safetest_gym.repair.gurobi import solve_gurobi
 
             self.used.add("gurobi")
-            return solve_gurobi(program, time_limit, gap)
+            return solve_gurobi(program, allowance)
         if self.name == "gurobi":
             raise ConfigError(
                 f"a program with {len(program.cost)} variables and {len(program.row_lower)} rows "
@@ -114,20 +153,24 @@ class SolverChoice:
         from safetest_gym.repair.highs import solve_highs
 
         self.used.add("highs")
-        return solve_highs(program, time_limit, gap)
+        return solve_highs(program, allowance)
 
 
-def choose_solver(name: SolverName) -> SolverChoice:
+def choose_solver(name: SolverName, stop: HardStop | None = None) -> SolverChoice:
     """Find out what Gurobi can do here; with ``"gurobi"`` it must be there.
+
+    Args:
+        stop: by default there is no limit of time.
 
     Raises:
         ConfigError: the solver asked for is not usable, with the reason.
     """
     if name not in ("auto", "gurobi", "highs"):
         raise ConfigError(f"solver must be 'auto', 'gurobi' or 'highs', got {name!r}")
+    end = HardStop() if stop is None else stop
     if name == "highs":
         _require_highs()
-        return SolverChoice(name, "none", set(), [])
+        return SolverChoice(name, "none", set(), [], end)
     from safetest_gym.repair.gurobi import probe_gurobi
 
     ability, reason = probe_gurobi()
@@ -135,8 +178,8 @@ def choose_solver(name: SolverName) -> SolverChoice:
         if name == "gurobi":
             raise ConfigError(f"Gurobi cannot be used: {reason}")
         _require_highs()
-        return SolverChoice(name, ability, set(), [f"HiGHS is used: {reason}"])
-    return SolverChoice(name, ability, set(), [])
+        return SolverChoice(name, ability, set(), [f"HiGHS is used: {reason}"], end)
+    return SolverChoice(name, ability, set(), [], end)
 
 
 def _require_highs() -> None:

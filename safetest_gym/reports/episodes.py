@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -129,7 +128,6 @@ class Watcher:
             self.setting.task,
             policy,
             strategy=strategy,
-            lookahead=1 if strategy == "uniform" else math.inf,
             max_steps=self.setting.step_limit,
             budget=FuzzBudget(search=_SEARCH),
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from safetest_gym.errors import StoreError
+from safetest_gym.replacing import replace_file
 from safetest_gym.reports.sources import read_json
 from safetest_gym.task import ActionMode
 
@@ -42,7 +43,8 @@ class TaskSource:
 def write_task_file(folder: str | Path, source: TaskSource) -> Path:
     """Write ``task.json``, so that a report of the folder needs no options."""
     path = Path(folder) / "task.json"
-    path.write_text(json.dumps(asdict(source), indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(asdict(source), indent=1) + "\n"
+    replace_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     return path
 
 

@@ -37,6 +37,8 @@ __all__ = ["verify_abstract"]
 _SAMPLE = 256
 _SAMPLE_STATES = 300_000
 _MOST_CELLS = 2_000_000
+_MOST_LOOKS = 300_000
+"""Boxes looked at in all rounds, where neither states nor seconds end the search."""
 _BYTES_PER_CELL = 200
 _MOST_SPLITS = 12
 _MOST_ENDS = 16
@@ -86,7 +88,7 @@ class _Search:
         self._boxes = start_boxes(starts, self._system.narrower, self._system.domain)
         self._cut_naturally()
         self._rng = np.random.default_rng(_SEED)
-        self._round = self._cells = self._more = 0
+        self._round = self._cells = self._more = self._looks = 0
         self._limit = min(budget.states or _MOST_CELLS, _MOST_CELLS)
         if budget.megabytes is not None:
             self._limit = min(self._limit, max(1, int(budget.megabytes * 1e6 / _BYTES_PER_CELL)))
@@ -105,10 +107,12 @@ class _Search:
 
     def answer(self, more: int) -> Verification:
         """Rounds of covering and cutting."""
-        self._more = more
+        self._more, budget = more, self._budget
         run = self._run_from(self._sampled())
         while run is None:
             self._round += 1
+            if self._looks > _MOST_LOOKS and budget.states is None and budget.seconds is None:
+                raise _OverBudgetError(self._so_far(f"{self._looks:,} boxes were looked at"))
             cover = self._cover()
             if not cover.paths:
                 cells = self._grid.cells(cover.reached)
@@ -127,6 +131,7 @@ class _Search:
             why = f"{error.args[0]:,} boxes are more than the limit of {self._limit:,}"
             raise _OverBudgetError(self._so_far(why)) from None
         self._cells = len(cover.reached)
+        self._looks += self._cells
         return cover
 
     def _refine(self, cover: Cover) -> Verification | None:

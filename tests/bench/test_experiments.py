@@ -21,7 +21,7 @@ from safetest_gym.bench import faults as fault_analysis
 from safetest_gym.bench.experiment import Cell, Experiment, Facts, Row, Setting
 from safetest_gym.bench.policy_testing import unique_pairs
 
-TINY: dict[str, Any] = {"steps": 256}
+TINY: dict[str, Any] = {"steps": [256]}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_oracles_time_every_state(folder: Path) -> None:
 
 
 def test_oracles_that_contradict_each_other_are_not_shown() -> None:
-    cell = {"task": "Beluga", "limit": 1}
+    cell = {"task": "Beluga", "limits": [1]}
     rows = [
         Row({**cell, "algorithm": "otf"}, {"seconds": [0.1], "verdicts": [1]}),
         Row({**cell, "algorithm": "LRTDP"}, {"seconds": [0.1], "verdicts": [2]}),
@@ -67,14 +67,32 @@ def test_oracles_that_contradict_each_other_are_not_shown() -> None:
         oracles.EXPERIMENT.present(rows)
 
 
+def test_oracles_leave_open_what_they_have_no_time_for(folder: Path) -> None:
+    _, facts = _measure(oracles.EXPERIMENT, folder, **TINY, states=5, cap=0.0)
+    assert facts["verdicts"] == facts["seconds"] == [0] * 5
+    assert facts["complete"] == 0
+
+
 def test_fault_analysis_looks_at_every_unsafe_run(folder: Path) -> None:
     cell, facts = _measure(fault_analysis.EXPERIMENT, folder, **TINY, runs=3)
     assert len(facts["seconds"]) == len(facts["faults"]) == len(facts["states"])
     assert fault_analysis.EXPERIMENT.present([Row(cell, facts)]).tables[0].rows
 
 
+def test_faults_are_compared_on_the_runs_that_all_algorithms_finished() -> None:
+    first, second = fault_analysis.EXPERIMENT.plan(Setting(quick=True))[:2]
+
+    def facts(runs: int) -> Facts:
+        names = ("seconds", "faults", "states", "unresolved")
+        return {**{name: [1] * runs for name in names}, "steps": 256}
+
+    shown = fault_analysis.EXPERIMENT.present([Row(first, facts(3)), Row(second, facts(2))])
+    assert [line[1] for line in shown.tables[0].rows[:2]] == ["2", "2"]
+    assert any("Beluga 2 of 3" in note for note in shown.notes)
+
+
 def test_policy_testing_finds_no_more_bugs_than_the_perfect_oracle(folder: Path) -> None:
-    cell, facts = _measure(policy_testing.EXPERIMENT, folder, **TINY, pool=8)
+    cell, facts = _measure(policy_testing.EXPERIMENT, folder, steps=256, pool=8)
     for kind in ("qualitative", "quantitative"):
         assert facts[kind]["any"] == facts[kind]["perfect"]
     assert policy_testing.EXPERIMENT.present([Row(cell, facts)]).tables[0].rows
@@ -104,6 +122,25 @@ def test_speed_shows_the_ratio_to_a_peer() -> None:
     ]
     (line,) = speed.EXPERIMENT.present(rows).tables[0].rows
     assert line[1:] == ["300,000", "Momba 20,000", "15.0"]
+
+
+def test_otf_is_compared_with_the_best_other_algorithm_first() -> None:
+    cell = {"work": "query", "model": speed.PUBLISHED, "fresh": True, "repeat": 0}
+    rates = {"otf": 300.0, "npi": 10.0, "tarjan": 200.0}
+    rows = [Row({**cell, "tool": tool}, {"rate": rate}) for tool, rate in rates.items()]
+    first, second = speed.EXPERIMENT.present(rows).tables[0].rows
+    assert first[0].startswith("otf beside tarjan: published start states")
+    assert (first[3], second[3]) == ("1.5", "30.0")
+
+
+def test_published_start_states_are_left_out_where_they_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("safetest_gym.bench.speed_work.published_files", lambda: None)
+    plan = speed.EXPERIMENT.plan(Setting())
+    assert not any(cell["model"] == speed.PUBLISHED for cell in plan)
+    rows = [Row(plan[0], None)]
+    assert any("are missing" in note for note in speed.EXPERIMENT.present(rows).notes)
 
 
 def test_speed_refuses_state_spaces_of_different_sizes() -> None:

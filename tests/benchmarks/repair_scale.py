@@ -1,7 +1,7 @@
 """Repair of 20-tree ensembles: seconds and bounds at 100, 1000 and 15,000 faults.
 
 Faults come either from random states with a made-up notion of safety (many alternatives,
-hardly structured) or from a line task and its decider. Run from the checkout as
+hardly structured) or from bundled tasks and their decider. Run from the checkout as
 ``python -m tests.benchmarks.repair_scale``.
 """
 
@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from safetest_gym.bench.policies import open_bundled
 from safetest_gym.bench.timing import stopwatch
 from safetest_gym.deciders import Verdict, make_decider
-from safetest_gym.envs.tasks.two_way_line import TwoWayLine
 from safetest_gym.policies import Interface, TreeEnsemblePolicy
 from safetest_gym.policies.xgboost_file import policy_from_booster
-from safetest_gym.repair.repairing import repair
+from safetest_gym.repair.repairing import RepairOptions, repair
 from safetest_gym.repair.requests import FaultSet
-from safetest_gym.task import load_task
 from tests.benchmarks.harness import Facts, Report, Runner, main
 
 VARIABLES, LEVELS = 11, 16
+STARTS, STEPS = 60_000, 60
+TASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "line": ("TwoWayLine", {"packages": 9, "locations": 15}),
+    "beluga-6": ("Beluga", {"jigs": 6}),
+}
 
 
 def trained(
@@ -62,14 +66,13 @@ def made_up(count: int, actions: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
     return policy, _faults(policy, states, applicable, safe, count)
 
 
-def on_a_line(count: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
-    """Bad decisions of a clumsy policy in random states of the two-way line."""
-    line = TwoWayLine(packages=9, locations=15)
-    task = load_task(line.model(), {"properties": line.properties()})
+def on_task(name: str, count: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
+    """Bad decisions of a clumsy policy in states on random runs of a task."""
+    task, _, _ = open_bundled(*TASKS[name])
     rng = np.random.default_rng(0)
-    states = task.initial.sample(60_000, rng)
+    states = task.initial.sample(STARTS, rng)
     seen = [states]
-    for _ in range(60):
+    for _ in range(STEPS):
         applicable = task.applicable_many(states)
         moving = applicable.any(axis=1) & (task.classify(states) == 0)
         states, applicable = states[moving], applicable[moving]
@@ -106,8 +109,8 @@ def _faults(
 
 def repaired(source: str, count: int, variant: Any) -> Facts:
     """Seconds, size and gap of one repair with HiGHS."""
-    policy, faults = on_a_line(count) if source == "line" else made_up(count, int(source))
-    repair(policy, _first(faults, 150), method="leaves", variant=variant, time_limit=0.5)
+    policy, faults = on_task(source, count) if source in TASKS else made_up(count, int(source))
+    RepairOptions(method="leaves", variant=variant, work=0.1).run(policy, _first(faults, 150))
     with stopwatch() as watch:
         _, report = repair(policy, faults, method="leaves", variant=variant, solver="highs")
     return {
@@ -139,6 +142,7 @@ _CASES = (
     ("12", 15_000, "strong", 20.0),
     ("line", 15_000, "weak", 5.0),
     ("line", 15_000, "strong", 20.0),
+    ("beluga-6", 15_000, "weak", 5.0),
 )
 
 

@@ -32,9 +32,7 @@ def _line() -> Any:
     return load_task(LINE, LINE.with_suffix(".props.jani"))
 
 
-def queries(
-    *, algorithm: str, fresh: bool, order: str | None = None, cap_seconds: float = 10.0
-) -> Facts:
+def queries(*, algorithm: str, fresh: bool, order: Any = None, cap_seconds: float = 10.0) -> Facts:
     """Decide the line's start states one after the other, up to a limit of time.
 
     A fresh cache knows no state; the order of actions that otf has learnt stays. Of several

@@ -13,7 +13,7 @@ from safetest_gym.callbacks.safety_test import SafetyTestCallback
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies import load_policy, policy_from_sb3
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repairing import fixed_faults, repair
+from safetest_gym.repair.repairing import RepairOptions, fixed_faults, repair
 from safetest_gym.repair.requests import FaultSet
 from tests.callbacks.conftest import make_model
 
@@ -74,7 +74,7 @@ def test_all_layers_can_be_changed_in_place(algorithm: str, plan: Plan) -> None:
     model, tests = _trained(algorithm, plan)
     before: Any = policy_from_sb3(model).bind(tests.task)
     wanted = FaultSet.of(tests.task, tests.faults)
-    after, report = repair(before, wanted, method="finetune", time_limit=5)
+    after, report = RepairOptions(method="finetune", work=5).run(before, wanted)
     assert (after.layers[0].weight != before.layers[0].weight).any()
     LearnerNetwork(model).change(before, after)
     real = policy_from_sb3(model).bind(tests.task)
@@ -92,7 +92,7 @@ def test_where_the_last_layer_is_not_enough_all_layers_are_repaired(
         tests={"every_steps": 32, "plan": plan},
         every_steps=32,
         goal_tolerance=1.0,
-        options={"time_limit": 1.0},
+        options={"work": 1.0},
     )
     make_model("MaskablePPO").learn(96, callback)
     tried = [record for record in callback.history if "method" in record]

@@ -27,7 +27,7 @@ def test_a_run_claims_an_empty_folder_and_knows_it_again(tmp_path: Path) -> None
 
 
 def test_a_run_killed_while_it_claimed_its_folder_can_begin_again(tmp_path: Path) -> None:
-    (tmp_path / ".unfinished-run.json").write_text("{", encoding="utf-8")
+    (tmp_path / "unfinished-run.json").write_text("{", encoding="utf-8")
     RunFolder(tmp_path).claim({"steps": 10})
     RunFolder(tmp_path).claim({"steps": 10})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from safetest_gym.campaign.pipeline import TestPlan
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
 from safetest_gym.errors import ConfigError
+from safetest_gym.faults.store import FaultStore
 from safetest_gym.policies import (
     Interface,
     Layer,
@@ -64,7 +66,7 @@ def trees() -> Policy:
 def config(*method: str, **changes: Any) -> DebugConfig:
     # Solvers improve as long as they may; gradient steps end when they are done.
     limit = 60.0 if "finetune" in method else 0.2
-    options = RepairOptions(method=method, time_limit=limit)  # type: ignore[arg-type]  # methods
+    options = RepairOptions(method=method, work=limit)  # type: ignore[arg-type]  # methods
     return dataclasses.replace(CONFIG, repair=options, **changes)
 
 
@@ -261,3 +263,47 @@ def test_a_killed_loop_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) ->
         process.wait()
     resumed = debug_policy(line(), trees(), config=config("penalty-trees"), directory=tmp_path)
     assert _facts(resumed) == _facts(whole)
+
+
+def test_a_loop_without_limits_of_time_does_not_depend_on_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for seconds in (0.0, 1000.0):  # that pass at each look at the clock
+        ticks = itertools.count()
+        monkeypatch.setattr(time, "monotonic", lambda: seconds * next(ticks))  # noqa: B023
+        place = tmp_path / f"{seconds:g}"
+        debug_policy(line(), trees(), config=config("leaves", verify="auto"), directory=place)
+        monkeypatch.undo()
+        files.append([file.read_bytes() for file in sorted((place / "policies").iterdir())])
+    assert len(files[0]) > 1
+    assert files[0] == files[1]
+
+
+def test_seconds_that_are_over_end_a_test_that_goes_on_later(tmp_path: Path) -> None:
+    plan = dataclasses.replace(CONFIG.test, runs=600)
+    short = config("leaves", test=plan, seconds=1e-6)
+    cut = debug_policy(line(), trees(), config=short, directory=tmp_path)
+    assert cut.end == "seconds"
+    assert len(cut.iterations) == 1
+    whole = config("leaves", test=plan)
+    resumed = debug_policy(line(), trees(), config=whole, directory=tmp_path)
+    assert resumed.end in ("no-fault", "iterations")
+    assert resumed.iterations[0].faults_new > 0
+
+
+def test_a_loop_that_settles_ends_with_a_proof_and_changes_only_faults(tmp_path: Path) -> None:
+    few = {"debugging_starts": 2, "test": TestPlan(runs=1), "exhaust": 0, "iterations": 30}
+    looking = config("leaves", verify="explicit", settle=1, **few)
+    result = debug_policy(line(), trees(), config=looking, directory=tmp_path)
+    assert result.end == "proof"
+    methods = [row.repair["method"] for row in result.iterations if row.repair]
+    assert methods[-1] == "penalty-trees"
+    count, folder = len(methods), tmp_path / "policies"
+    last = [load_policy(folder / f"{number:03d}.json", line()) for number in (count - 1, count)]
+    states = line().initial.enumerate(1000)
+    masks = line().applicable_many(states)
+    with FaultStore(tmp_path / "faults.db") as store:
+        known = {tuple(entry.fault.state.tolist()) for entry in store.faults(line())}
+    before, after = (policy.actions(states, masks) for policy in last)
+    assert all(tuple(state) in known for state in states[before != after].tolist())

@@ -3,10 +3,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from safetest_gym import __version__
+from safetest_gym.cli.app import app
 from tests.cli.conftest import Run
 
 
@@ -19,6 +23,21 @@ def test_help_lists_the_commands(run: Run) -> None:
 
 def test_the_version_is_the_package_s(run: Run) -> None:
     assert run("--version").out == f"safetest-gym {__version__}\n"
+
+
+def _options(command: Any) -> Iterator[set[str]]:
+    """The spellings of each option, of subcommands, too."""
+    for parameter in command.params:
+        yield set(parameter.opts)
+    for part in getattr(command, "commands", {}).values():
+        yield from _options(part)
+
+
+def test_every_command_calls_the_place_of_its_results_out() -> None:
+    options = list(_options(get_command(app)))
+    assert sum("--out" in names for names in options) > 5
+    assert all(names == {"-o", "--out"} for names in options if names & {"-o", "--out"})
+    assert not any("--output" in names for names in options)
 
 
 @pytest.mark.parametrize("arguments", [["fly"], ["--fly"], ["info"], ["explore", "a", "b"]])

@@ -55,7 +55,7 @@ def test_open_constants_get_their_values(run: Run, data: Path, tmp_path: Path) -
         (["die.jani", "-o", "out.jani"], "no failure condition"),
         (["missing.jani", "--failure", "true", "-o", "out.jani"], "missing.jani"),
         (["die.jani", "--failure", "true", "--form", "other", "-o", "out.jani"], "--form"),
-        (["die.jani", "--failure", "true"], "--output"),
+        (["die.jani", "--failure", "true"], "--out"),
         (
             ["die.jani", "--failure", "true", "--form", "goal-reaching", "-o", "out.jani"],
             "standard form",

@@ -33,7 +33,7 @@ def arguments(tmp_path: Path) -> list[object]:
 
     save_policy(net(), tmp_path / "p.nnet")
     given = ["repair", "TwoWayLine", *_SMALL, "--policy", tmp_path / "p.nnet"]
-    return [*given, *_QUICK, "--repair-seconds", "1"]
+    return [*given, *_QUICK, "--repair-work", "1"]
 
 
 def test_the_task_of_the_tests_is_the_bundled_one(run: Run) -> None:

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from safetest_gym.deciders import Budget, Verdict, make_decider
+from safetest_gym.deciders.graph import build_graph
 from safetest_gym.deciders.otf import OtfDecider
 from safetest_gym.errors import PolicyError
 from safetest_gym.policies import Interface, TablePolicy
 from safetest_gym.task import load_task
+from tests.deciders import agreement
 from tests.deciders.agreement import KINDS, scores, table_policy, truth_of
 from tests.oracles.fixpoint import radius_needed, safe_states
 from tests.oracles.hashed_systems import hashed_task, states_of, systems_of
@@ -75,6 +77,16 @@ def test_a_change_of_the_order_leaves_no_state_half_way_through_the_old_one(mode
             assert (decider._current[: decider.space.known][open_] == -1).all()
             assert (decider._head[: decider.space.known] == -1).all()
     assert changes > 3
+
+
+def test_single_queries_of_a_bundled_task_find_its_safe_set_while_the_order_changes() -> None:
+    task = agreement.bundled("beluga")
+    graph = build_graph(task, starts="default")
+    order = np.random.default_rng(0).permutation(graph.num_states)[:1000]
+    decider = OtfDecider(task)
+    assert [decider.decide(graph.states[number]) == Verdict.SAFE for number in order] == (
+        graph.safe[order].tolist()
+    )
 
 
 def test_many_states_at_once_are_decided_as_one_after_the_other() -> None:

@@ -156,7 +156,7 @@ def test_seeds_may_be_numpy_integers() -> None:
 
 @pytest.mark.parametrize("count", ["two", None, 1.5, float("inf"), 0, True])
 def test_the_number_of_copies_is_a_whole_number(count: Any) -> None:
-    with pytest.raises(ConfigError, match="num_envs must be at least 1"):
+    with pytest.raises(ConfigError, match="num_envs must be an integer at least 1"):
         vector(count)
 
 

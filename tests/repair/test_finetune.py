@@ -7,7 +7,7 @@ import pytest
 
 from safetest_gym.policies import MlpPolicy
 from safetest_gym.repair.problem import RepairError
-from safetest_gym.repair.repairing import repair
+from safetest_gym.repair.repairing import RepairOptions, repair
 from safetest_gym.repair.requests import FaultSet, KeepSet
 from tests.oracles.policies import random_network
 from tests.repair.faulty import bad_decisions, faults_of
@@ -84,7 +84,7 @@ def test_without_faults_nothing_changes() -> None:
 
 def test_what_gradient_steps_leave_is_reported() -> None:
     policy, faults = alternating()
-    _, report = repair(policy, faults, method="finetune", time_limit=0.01)
+    _, report = RepairOptions(method="finetune", work=0.01).run(policy, faults)
     assert not report.all_fixed
     assert report.attempts == 1
     assert "left" in report.notes[-1]
@@ -94,7 +94,7 @@ def test_a_fallback_is_used_only_when_named_and_says_so() -> None:
     policy, faults = alternating()
     with pytest.raises(RepairError, match="no change of the last layer"):
         repair(policy, faults, method="last-layer")
-    _, report = repair(policy, faults, method=("last-layer", "finetune"), time_limit=3)
+    _, report = RepairOptions(method=("last-layer", "finetune"), work=3).run(policy, faults)
     assert report.method == "finetune"
     assert report.notes[0].startswith("last-layer was not enough")
 
@@ -102,5 +102,5 @@ def test_a_fallback_is_used_only_when_named_and_says_so() -> None:
 def test_a_fallback_is_not_used_where_the_method_is_enough() -> None:
     policy = _network(1)
     faults = faults_of(policy, 1, 4)
-    _, report = repair(policy, faults, method=("last-layer", "finetune"), time_limit=2)
+    _, report = RepairOptions(method=("last-layer", "finetune"), work=2).run(policy, faults)
     assert report.method == "last-layer"

@@ -24,7 +24,7 @@ def _check_on_trees(method: Any, seed: int, variant: Any) -> int:
     few = seed % 3 == 0
     policy = forest(seed, trees=1 if few else 8, nodes=1 if few else 8, vector=seed % 2 == 0)
     faults = faults_of(policy, seed, int(rng.integers(2, 40)))
-    repaired, report = repair(policy, faults, method=method, variant=variant, time_limit=0.2)
+    repaired, report = RepairOptions(method=method, variant=variant, work=0.2).run(policy, faults)
     assert report.all_fixed
     assert bad_decisions(repaired, faults, variant) == []
     states = np.concatenate([faults.states, random_states(rng, 50, 4)])
@@ -54,7 +54,9 @@ def test_every_fault_of_many_random_ensembles_is_fixed(method: str, variant: str
 def _check_on_networks(seed: int, variant: Any) -> None:
     policy = random_network(np.random.default_rng(seed), [4, 32, 24, 5], "tanh")
     faults = faults_of(policy, seed, 8)
-    repaired, report = repair(policy, faults, method="last-layer", variant=variant, time_limit=0.2)
+    repaired, report = RepairOptions(method="last-layer", variant=variant, work=0.2).run(
+        policy, faults
+    )
     assert report.all_fixed
     assert bad_decisions(repaired, faults, variant) == []
     assert all(a is b for a, b in zip(policy.layers[:-1], repaired.layers[:-1], strict=True))
@@ -154,12 +156,8 @@ def test_a_finite_penalty_keeps_less_and_changes_less() -> None:
     states = random_states(np.random.default_rng(6), 200, 4)
     applicable = np.ones((200, 4), dtype=bool)
     reports = {
-        penalty: repair(
-            policy,
-            faults,
-            method="leaves",
-            keep=KeepSet(states=states, applicable=applicable, penalty=penalty),
-            time_limit=2,
+        penalty: RepairOptions(method="leaves", work=2).run(
+            policy, faults, KeepSet(states=states, applicable=applicable, penalty=penalty)
         )[1]
         for penalty in (0.01, 100.0)
     }
@@ -190,8 +188,8 @@ def test_penalty_trees_tell_large_integers_apart_that_the_policy_can_tell_apart(
 
 
 def test_impossible_limits_are_refused_when_they_are_given() -> None:
-    with pytest.raises(ConfigError, match="time_limit must be positive"):
-        RepairOptions(method="leaves", time_limit=0)
+    with pytest.raises(ConfigError, match="work and time_limit must be positive"):
+        RepairOptions(method="leaves", work=0)
     with pytest.raises(ConfigError, match="no method"):
         RepairOptions(method=()).require_fit(forest(1, vector=True))
 

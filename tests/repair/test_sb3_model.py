@@ -53,9 +53,7 @@ def _faults(model: Any) -> FaultSet:
 
 def _options(method: Any = "last-layer", variant: Any = "strong") -> RepairOptions:
     # Solvers improve as long as they may; gradient steps end when they are done.
-    return RepairOptions(
-        method=method, variant=variant, time_limit=60 if method == "finetune" else 0.3
-    )
+    return RepairOptions(method=method, variant=variant, work=60 if method == "finetune" else 0.3)
 
 
 @pytest.mark.parametrize("method", ["last-layer", "finetune"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from safetest_gym.errors import ConfigError
-from safetest_gym.repair.repairing import repair
+from safetest_gym.repair.repairing import RepairOptions
 from safetest_gym.repair.solver import RESTRICTED_SIZE, Program, choose_solver
 from tests.repair.faulty import faults_of, forest
 
@@ -74,7 +74,7 @@ def test_without_gurobipy_highs_is_used_and_the_report_says_so(
 ) -> None:
     monkeypatch.setitem(sys.modules, "gurobipy", None)
     policy = forest(2, vector=True)
-    _, report = repair(policy, faults_of(policy, 2, 15), method="leaves", time_limit=1)
+    _, report = RepairOptions(method="leaves", work=1).run(policy, faults_of(policy, 2, 15))
     assert report.all_fixed
     assert report.solvers == ("highs",)
     assert "gurobipy is not installed" in report.notes[-1]
@@ -92,7 +92,7 @@ def test_a_broken_gurobi_licence_is_reported_and_highs_used(
 
     monkeypatch.setattr(gurobipy, "Env", refuse)
     policy = forest(2, vector=True)
-    _, report = repair(policy, faults_of(policy, 2, 15), method="leaves", time_limit=1)
+    _, report = RepairOptions(method="leaves", work=1).run(policy, faults_of(policy, 2, 15))
     assert report.all_fixed
     assert report.solvers == ("highs",)
     assert str(code) in report.notes[-1]

@@ -195,3 +195,13 @@ def test_what_intervals_cannot_follow_is_never_called_safe() -> None:
     task = _load(CartPole())
     found = verify(random_ensemble(task, 3), task, budget=Budget(states=3000, seconds=20))
     assert found.verdict is not Verdict.SAFE
+
+
+def test_without_a_budget_of_time_the_boxes_looked_at_are_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("safetest_gym.verify.abstract._MOST_LOOKS", 0)
+    task = line_task(OneWayLine(packages=15, locations=10, variant="icy_park"))
+    found = verify(careful_driver(task), task, method="abstract")
+    assert found.verdict is Verdict.UNKNOWN
+    assert "boxes were looked at" in found.reason
