@@ -113,7 +113,7 @@ def flappy(*, algorithm: str, width: int) -> Facts:
     generator = make_generator("FlappyBird", {"width": width})
     task = load_task(generator.model(), {"properties": generator.properties()})
     start = task.initial.enumerate(1_000_000)[0]
-    decider = make_decider(algorithm, task, budget=Budget(states=1))
+    decider = make_decider(algorithm, task, budget=Budget(seconds=0.05))
     decider.decide(start)  # loads kernels
     decider.clear()
     decider.budget = Budget(seconds=FLAPPY_SECONDS)
