@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -85,13 +85,18 @@ class SlowFuzzing:
         total = sum(weights.values())
         return {s: weight / total for s, weight in weights.items()}
 
-    def way_out(self, state: State, lookahead: float) -> set[State]:
-        """The failing states of the first layer that has any: where a run that goes round goes."""
+    def layers(self, state: State, lookahead: float) -> Iterator[set[State]]:
+        """The states one step away, two steps away and so on, each where it is met first."""
         seen, layer, depth = {state}, {state}, 0
         while layer and depth < lookahead:
             layer = {t for s in layer for t in self.outcomes(s)} - seen
             seen |= layer
             depth += 1
+            yield layer
+
+    def way_out(self, state: State, lookahead: float) -> set[State]:
+        """The failing states of the first layer that has any: where a run that goes round goes."""
+        for layer in self.layers(state, lookahead):
             bad = {s for s in layer if self.failing(s)}
             if bad:
                 return bad
@@ -99,25 +104,16 @@ class SlowFuzzing:
 
     def ahead(self, state: State, lookahead: float) -> set[State]:
         """All states within some layers, where nothing fails: a run may leave a cycle there."""
-        seen, layer, depth = {state}, {state}, 0
-        while layer and depth < lookahead:
-            layer = {t for s in layer for t in self.outcomes(s)} - seen
-            seen |= layer
-            depth += 1
-        return seen - {state}
+        return set().union(*self.layers(state, lookahead))
 
     def has_choice(self, state: State, lookahead: float) -> bool:
         """Can a run that goes round from ``state`` go anywhere else?"""
         here, seen = state, set[State]()
         while here not in seen:
             seen.add(here)
-            layer, known, depth = {here}, {here}, 0
-            while layer and depth < lookahead:
-                layer = {t for s in layer for t in self.outcomes(s)} - known
+            for layer in self.layers(here, lookahead):
                 if len(layer) > 1:
                     return True
-                known |= layer
-                depth += 1
                 here = next(iter(layer), here)
         return False
 
