@@ -43,28 +43,28 @@ class ActionOrder:
         self._kept = np.zeros(task.num_actions, np.int64)
         self._refuted = np.zeros(task.num_actions, np.int64)
         self._uses_learnt = False
-        self._queries = 0
+        self._queries, self._review = 0, 1
         self._asked, self._visited = [0, 0], [0, 0]
         self.current = self._own
 
     @property
     def until_review(self) -> int:
         """Queries until it is time for `learn` and `choose`."""
-        number = self._queries
-        if number < TRIALS or _is_power_of_two(number):
-            return 1
-        return (1 << number.bit_length()) - number
+        return self._review - self._queries
 
     def ended(self, visited: int, queries: int = 1) -> bool:
         """Count queries that visited so many states; is it time for `learn` and `choose`?
 
         They must not be more than `until_review`.
         """
-        is_review = queries == self.until_review
-        self._queries += queries
+        self._queries = number = self._queries + queries
         self._asked[self._uses_learnt] += queries
         self._visited[self._uses_learnt] += visited
-        return is_review
+        if number < self._review:
+            return False
+        is_next = number < TRIALS or _is_power_of_two(number)
+        self._review = number + 1 if is_next else 1 << number.bit_length()
+        return True
 
     def learn(self, states: NDArray[np.generic], position: Numbers) -> None:
         """See what was kept in safe states.

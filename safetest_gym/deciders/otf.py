@@ -34,7 +34,8 @@ class OtfDecider(Decider):
 
     def _prepare(self) -> None:
         self._begun_at = 0
-        self._roots: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._root = np.zeros(1, np.int64)
+        self._roots: NDArray[np.int64] = self._root
         self._order = ActionOrder(self.task) if self._learns else None
         self._current = self.space.column(np.int32, -1)
         self._head = self.space.column(np.int32, -1)
@@ -47,7 +48,8 @@ class OtfDecider(Decider):
         self.counters[k.FREE] = -1
 
     def _begin(self, root: int) -> None:
-        self._roots = np.array([root], np.int64)
+        self._root[0] = root
+        self._roots = self._root
         self._start()
 
     def _start(self) -> None:
