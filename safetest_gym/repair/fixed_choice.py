@@ -14,15 +14,13 @@ from safetest_gym.repair.first_order import FirstOrder, Rows
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.solver import Program, Solution, SolverChoice
 
-__all__ = ["Polished", "comparison_program", "polish"]
+__all__ = ["Polished", "comparison_program", "polish", "rows_in_play"]
 
 _TOLERANCE = 1e-6
 _PROMISING = 0.93
 """A change of one unit pays off from price 1 on; columns below this are left out."""
 _WORTH = 1e-3
 """Stop when another round lowers the cost by less than this fraction."""
-_HEAVY = 1500
-"""Programs with more rows are solved until a solution is complete, not improved further."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,10 +99,8 @@ def polish(
         necessary: a first solution is completed whatever the clock says.
     """
     rows, choice = search.rows, search.choice
-    columns = _promising(search)
-    needs = rows.needs(problem, choice, problem.features.scores(search.x))
-    near = _near(needs)
-    used = (search.y > 0) | (needs > -near)
+    columns, used = _promising(search), rows_in_play(search)
+    near = _near(rows.needs(problem, choice, problem.features.scores(search.x)))
     best, cost, settled = None, np.inf, True
     while (must := best is None and necessary) or not solver.stop.over():
         chosen = np.flatnonzero(used)
@@ -128,13 +124,20 @@ def polish(
             if now < cost:
                 best = found
             stays = (winners == choice)[rows.owner[used]].all()
-            if stays or now > (1 - _WORTH) * cost or len(chosen) > _HEAVY:
+            if stays or now > (1 - _WORTH) * cost:
                 break
             cost = now
         if settled or best is not None:
             choice = winners
         used |= needs > -4 * near
     return Polished(best, choice, np.zeros(0, np.int64))
+
+
+def rows_in_play(search: FirstOrder) -> NDArray[np.bool_]:
+    """Comparisons that have a price or are close to their margins."""
+    scores = search.problem.features.scores(search.x)
+    needs = search.rows.needs(search.problem, search.choice, scores)
+    return np.asarray((search.y > 0) | (needs > -_near(needs)), dtype=np.bool_)
 
 
 def _promising(search: FirstOrder) -> NDArray[np.bool_]:

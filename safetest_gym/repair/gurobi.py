@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from safetest_gym.repair.solver import RESTRICTED_SIZE, Allowance, Program, Solution
+from safetest_gym.repair.solver import INTEGRALITY, RESTRICTED_SIZE, Allowance, Program, Solution
 
 __all__ = ["probe_gurobi", "solve_gurobi"]
 
@@ -53,6 +53,7 @@ def solve_gurobi(program: Program, allowance: Allowance) -> Solution:
         if math.isfinite(allowance.work) and program.integer is not None:
             parameters.WorkLimit = allowance.work
         parameters.MIPGap = allowance.gap
+        parameters.IntFeasTol = INTEGRALITY
         parameters.Threads = 1  # with more, methods race for linear programs
         parameters.InfUnbdInfo = 1
         kinds: Any = np.full(shape[1], gurobipy.GRB.CONTINUOUS)

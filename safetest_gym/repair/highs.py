@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from safetest_gym.repair.solver import Allowance, Program, Solution
+from safetest_gym.repair.solver import INTEGRALITY, Allowance, Program, Solution
 
 __all__ = ["solve_highs"]
 
@@ -45,6 +45,7 @@ def solve_highs(program: Program, allowance: Allowance) -> Solution:
     if math.isfinite(allowance.seconds):
         solver.setOptionValue("time_limit", allowance.seconds)
     solver.setOptionValue("mip_rel_gap", allowance.gap)
+    solver.setOptionValue("mip_feasibility_tolerance", INTEGRALITY)
     solver.setOptionValue("threads", 1)
     interior = program.integer is None and program.size > _INTERIOR_FROM
     if interior:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from safetest_gym.repair.bound import lower_bound
 from safetest_gym.repair.exact import solve_exactly
 from safetest_gym.repair.first_order import FirstOrder
-from safetest_gym.repair.fixed_choice import Polished, polish
+from safetest_gym.repair.fixed_choice import Polished, polish, rows_in_play
 from safetest_gym.repair.problem import RepairProblem
+from safetest_gym.repair.projections import Completed, completed
 from safetest_gym.repair.solver import SolverChoice
 
 __all__ = ["Algorithm", "LeastChange", "Limits", "least_change"]
@@ -37,6 +38,13 @@ _ATTEMPTS = 4
 """How often other choices are tried before a conflict counts."""
 _CONFIRMING = 5.0
 """Work for telling whether demands conflict."""
+_CONFIRMED_UP_TO = 150
+"""Groups that a conflict is to be proved for."""
+_LARGE = 1000
+"""Linear programs with more rows are not solved: projections come as close in less time."""
+_APPROACHES = 3
+_WORTH = 1e-3
+"""Another approach has to lower the cost by this fraction."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +99,8 @@ def least_change(
     exact = limits.algorithm == "exact" or (limits.algorithm == "auto" and open_ <= _EXACT_UP_TO)
     search, polished = _feasible(problem, solver, winners)
     if polished.change is None:
-        confirmed = _impossible(problem, solver, polished.conflict) is None
+        few = len(polished.conflict) <= _CONFIRMED_UP_TO
+        confirmed = few and _impossible(problem, solver, polished.conflict) is None
         return LeastChange(None, np.inf, 0.0, "first-order", polished.conflict, confirmed)
     prices = np.zeros(len(problem))
     np.add.at(prices, search.rows.owner, search.y)
@@ -133,6 +142,10 @@ def _feasible(
     """A first solution; where the choices conflict, other ones are tried for a while."""
     search = FirstOrder(problem)
     search.run(_STEPS, solver.stop)
+    if rows_in_play(search).sum() > _LARGE:
+        found = _approached(problem, solver, search)
+        if found.change is not None or winners is None:
+            return search, found
     if winners is not None:
         search.choice = winners
     polished = polish(problem, solver, search)
@@ -150,6 +163,42 @@ def _feasible(
         everything = np.flatnonzero(problem.hard)
         polished = Polished(None, search.choice, everything)
     return search, polished
+
+
+def _approached(problem: RepairProblem, solver: SolverChoice, search: FirstOrder) -> Polished:
+    """A solution near what many steps arrive at; more steps while that pays."""
+    best, cost, none = None, np.inf, np.zeros(0, np.int64)
+    for _ in range(_APPROACHES):
+        found = _completed(problem, solver, search.x)
+        if found.change is None and best is None:
+            return Polished(None, search.choice, found.stuck)
+        if found.change is not None:
+            now = problem.cost(found.change)
+            if now >= (1 - _WORTH) * cost:
+                break
+            best, cost = found.change, now
+        if solver.stop.over():
+            break
+        search.run(_STEPS, solver.stop)
+    return Polished(best, search.choice, none)
+
+
+def _completed(
+    problem: RepairProblem, solver: SolverChoice, near: NDArray[np.float64]
+) -> Completed:
+    """Projections; a few groups that get stuck are given winners that can hold together."""
+    narrowed = problem
+    for _ in range(_ATTEMPTS):
+        found = completed(narrowed, near)
+        if found.change is not None or len(found.stuck) > _CONFIRMED_UP_TO:
+            break
+        winners = _impossible(problem, solver, found.stuck)
+        if winners is None:
+            break
+        good = narrowed.good.copy()
+        good[found.stuck] = np.arange(problem.num_actions) == winners[:, None]
+        narrowed = replace(narrowed, good=good)
+    return found
 
 
 def _impossible(

@@ -14,6 +14,7 @@ from safetest_gym.errors import ConfigError
 from safetest_gym.repair.stop import HardStop
 
 __all__ = [
+    "INTEGRALITY",
     "RESTRICTED_SIZE",
     "Allowance",
     "Program",
@@ -25,6 +26,8 @@ __all__ = [
 
 SolverName = Literal["auto", "gurobi", "highs"]
 
+INTEGRALITY = 1e-9
+"""How far an integer may be off: what is switched off by large constants leaks in by that."""
 RESTRICTED_SIZE = 2000
 """Variables, and constraints, that the licence inside Gurobi's wheel allows."""
 

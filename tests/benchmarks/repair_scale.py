@@ -143,6 +143,7 @@ _CASES = (
     ("line", 15_000, "weak", 5.0),
     ("line", 15_000, "strong", 20.0),
     ("beluga-6", 15_000, "weak", 5.0),
+    ("beluga-6", 15_000, "strong", 20.0),
 )
 
 

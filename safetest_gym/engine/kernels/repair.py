@@ -2,28 +2,50 @@
 
 Row r demands, of state ``owner[r]``, ``score[good[r]] - score[bad[r]] >= need[r]`` beyond the
 base scores; the score of action a is ``sum_k value[i, k] * x[index[i, k], a]``.
+Projections then complete what the steps have nearly reached.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
-__all__ = ["column_mass_kernel", "dual_slope_kernel", "primal_dual_kernel", "scores_kernel"]
+__all__ = [
+    "column_mass_kernel",
+    "dual_slope_kernel",
+    "primal_dual_kernel",
+    "projections_kernel",
+    "scores_kernel",
+]
+
+
+_FULL = 10
+"""Projections: between sweeps over all groups there are some over the unsettled ones."""
+_AGEING = 30.0
+"""After so many sweeps a projection tires twice as much as in the first."""
+_BEYOND = 4.0
+"""Margins that projections go to, so that they arrive after finitely many."""
+
+
+@njit(cache=True, nogil=True)
+def scores_of(index: Any, value: Any, base: Any, x: Any, out: Any) -> None:
+    """Fill out[a] with one state's scores; shapes (T,), (T,), (A,), (J, A), (A,)."""
+    for a in range(base.shape[0]):
+        out[a] = base[a]
+    for k in range(index.shape[0]):
+        v = value[k]
+        row = index[k]
+        for a in range(base.shape[0]):
+            out[a] += v * x[row, a]
 
 
 @njit(cache=True, nogil=True)
 def scores_kernel(index: Any, value: Any, base: Any, x: Any, out: Any) -> None:
     """Fill out[i, a] with all scores; shapes (G, T), (G, T), (G, A), (J, A), (G, A)."""
     for i in range(index.shape[0]):
-        for a in range(base.shape[1]):
-            out[i, a] = base[i, a]
-        for k in range(index.shape[1]):
-            v = value[i, k]
-            row = index[i, k]
-            for a in range(base.shape[1]):
-                out[i, a] += v * x[row, a]
+        scores_of(index[i], value[i], base[i], x, out[i])
 
 
 @njit(cache=True, nogil=True)
@@ -86,3 +108,59 @@ def primal_dual_kernel(
                 total += value[i, k] * (ahead[index[i, k], p] - ahead[index[i, k], q])
             y[r] = min(max(y[r] + dual[r] * (need[r] - total), 0.0), cap[r])
             y_sum[r] += y[r]
+
+
+@njit(cache=True, nogil=True)
+def projections_kernel(problem: Any, x: Any, last: Any, tiring: float, sweeps: int) -> int:
+    """Move x until some good action of every group beats all its bad ones; sweeps it took.
+
+    One sweep moves x, for one violated group after the other, to the nearest point where its
+    best good action beats its worst bad one. Every time a group's action gains that way it
+    gets more tired, so that a group that others undo again and again turns to another one.
+
+    ``problem``: index, value, base, allowed, good, bad, margin. ``last``: per group the last
+    sweep that moved x for it. ``tiring``: what the first time counts, in units of scores. Groups
+    that hold are looked at in every tenth sweep only.
+    """
+    index, value, base, allowed, good, bad, margin = problem
+    width, actions = index.shape[1], base.shape[1]
+    scores, tired = np.empty(actions), np.zeros(good.shape)
+    watched = np.ones(index.shape[0], np.bool_)
+    for sweep in range(sweeps):
+        full = sweep % _FULL == 0
+        clean = full
+        for g in range(index.shape[0]):
+            if not (full or watched[g]):
+                continue
+            scores_of(index[g], value[g], base[g], x, scores)
+            best, worst = -1, -1
+            for a in range(actions):
+                if good[g, a] and (best < 0 or scores[a] > scores[best]):
+                    best = a
+                if bad[g, a] and (worst < 0 or scores[a] > scores[worst]):
+                    worst = a
+            need = margin[g] + scores[worst] - scores[best] if worst >= 0 else 0.0
+            watched[g] = need > 0.0
+            if need <= 0.0:
+                continue
+            clean = False
+            last[g] = sweep
+            tired[g, best] += tiring * (1.0 + sweep / _AGEING)
+            for a in range(actions):
+                if good[g, a] and scores[a] - tired[g, a] > scores[best] - tired[g, best]:
+                    best = a
+            need = margin[g] * _BEYOND + scores[worst] - scores[best]
+            norm = 0.0
+            for k in range(width):
+                row = index[g, k]
+                norm += value[g, k] ** 2 * (int(allowed[row, best]) + int(allowed[row, worst]))
+            step = need / norm if norm > 0.0 else 0.0
+            for k in range(width):
+                row, move = index[g, k], step * value[g, k]
+                if allowed[row, best]:
+                    x[row, best] += move
+                if allowed[row, worst]:
+                    x[row, worst] -= move
+        if clean:
+            return sweep
+    return sweeps
