@@ -196,7 +196,7 @@ class _Loop:
         known = steps.known(policy, number, store)
         fixed = fixed_faults(policy, known.faults, steps.options.variant)
         verification = report = None
-        if not (known.new or tested.unsafe or tested.cut) and fixed.all():
+        if not (known.new or tested.unsafe or tested.cut):
             with self._timed("verification", seconds):
                 verification = steps.verify(policy, number, store)
             known = steps.known(policy, number, store)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.campaign.debugging_config import DebugEnd
 from safetest_gym.campaign.debugging_steps import Known, Tested
+from safetest_gym.deciders import Verdict
 
 __all__ = ["why_ended"]
 
@@ -37,7 +38,7 @@ def why_ended(
     unavoidable = _UNAVOIDABLE.format(near)
     where = f"{tested.unsafe} of {tested.runs} runs are unsafe"
     open_ = np.flatnonzero(~fixed)
-    if len(open_):
+    if len(open_) and not (verification and verification["verdict"] == Verdict.SAFE.name):
         shown = "; ".join(known.texts(int(row)) for row in open_[:_SHOWN])
         return "stuck", (
             f"{where}, none with a new fault; {len(open_)} of {len(known.faults)} known faults "
@@ -55,9 +56,9 @@ def why_ended(
 def _verified(clean: str, verification: dict[str, Any] | None) -> tuple[DebugEnd, str]:
     if verification is None:
         return "no-fault", clean
-    if verification["verdict"] == "SAFE":
+    if verification["verdict"] == Verdict.SAFE.name:
         return "proof", "no run of the policy can fail; the proof is kept"
-    if verification["verdict"] == "UNKNOWN":
+    if verification["verdict"] == Verdict.UNKNOWN.name:
         return "no-fault", f"{clean}; verification could not tell: {verification['reason']}"
     if verification["unresolved"]:
         return "unresolved", (

@@ -154,15 +154,15 @@ class Decider(ABC):
         counters[k.KNOWN] = counters[k.EXPANDED] = counters[k.TRIED] = 0
         self._queries = self._unknown = self._answered_before = 0
 
-    def make_room(self) -> None:
+    def make_room(self, answers: int = PART) -> None:
         """Forget what is known if it fills half of the budget; for callers who ask for ever.
 
         A budget of states limits what is known, so what earlier queries needed would leave
-        ever less to later ones. Where it is full after a few answers only, nothing is
-        forgotten: then single queries are too much for it. Statistics go on.
+        ever less to later ones. Where it is full after fewer than so many answers, nothing is
+        forgotten: then queries are too much for it. Statistics go on.
         """
         answered = self._queries - self._unknown
-        if answered - self._answered_before < PART or not self._is_half_full():
+        if answered - self._answered_before < answers or not self._is_half_full():
             return
         queries, unknown = self._queries, self._unknown
         done = self.counters[[k.EXPANDED, k.TRIED]]

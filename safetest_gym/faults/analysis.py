@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from safetest_gym.deciders.base import PART, require_decider_of
 from safetest_gym.deciders.verdict import Verdict
 from safetest_gym.errors import ConfigError
+from safetest_gym.faults.alternatives import safe_alternatives
 from safetest_gym.faults.fault import Fault
 from safetest_gym.fuzzing import PolicyGraph, Run, Runs
 from safetest_gym.policies import Policy
@@ -75,7 +76,7 @@ class StateSafety:
         self.decider = decider
         self.tested = 0
         self._verdict = np.empty(0, np.uint8)
-        self._make_room = _room_maker(decider)
+        self._make_room: Callable[[], None] = getattr(decider, "make_room", lambda: None)
 
     def _fit(self) -> None:
         if len(self._verdict) < self.graph.capacity:
@@ -200,23 +201,6 @@ def _check_actions(runs: Runs, graph: PolicyGraph, numbers: Numbers) -> None:
         )
 
 
-def _safe_actions(decider: Decider, states: NDArray[Any]) -> NDArray[np.bool_]:
-    """Per state and action, are all outcomes safe? All at once where the decider can."""
-    verdicts = getattr(decider, "action_verdicts", None)
-    if verdicts is None or not len(states):
-        return np.array([decider.safe_actions(state) for state in states], np.bool_)
-    masks = []
-    for first in range(0, len(states), PART):
-        _room_maker(decider)()
-        masks.append(verdicts(states[first : first + PART]) == Verdict.SAFE)
-    return np.concatenate(masks)
-
-
-def _room_maker(decider: Decider) -> Callable[[], None]:
-    make_room: Callable[[], None] = getattr(decider, "make_room", lambda: None)
-    return make_room
-
-
 class _Search:
     """The states of runs, decided in the order asked for."""
 
@@ -290,7 +274,7 @@ class _Search:
         )
         states = graph.vectors(distinct)
         outcomes = graph.vectors(self._bad[rows[places]])
-        safe = _safe_actions(self._safety.decider, states)
+        safe = safe_alternatives(self._safety.decider, states)
         faults = []
         for i in np.argsort(places).tolist():
             run = int(owner[places[i]])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from safetest_gym.deciders import Verdict
 from safetest_gym.deciders.base import PART
 from safetest_gym.engine.kernels.following import FAILING
+from safetest_gym.faults.alternatives import safe_alternatives
 from safetest_gym.faults.fault import Fault
 from safetest_gym.policies.reachable import Reachable
 
@@ -43,7 +44,7 @@ def reachable_faults(
     states = task.engine.unpack(graph.states[faulty])
     outcomes = task.engine.unpack(graph.states[bad])
     actions = bound.actions(states, np.asarray(task.applicable_many(states), np.bool_))
-    safe = decider.action_verdicts(states) == int(Verdict.SAFE)
+    safe = safe_alternatives(decider, states)
     return tuple(
         Fault(states[i], int(actions[i]), outcomes[i], tuple(np.flatnonzero(safe[i]).tolist()))
         for i in range(len(states))

@@ -1,0 +1,31 @@
+"""Safe actions of states, with a decider that earlier answers have filled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from safetest_gym.deciders import Budget, Verdict, make_decider
+from safetest_gym.faults.alternatives import safe_alternatives
+from tests.oracles.deciding import BruteDecider
+from tests.oracles.hashed_systems import hashed_task, states_of
+
+
+def test_a_full_budget_hides_no_alternative() -> None:
+    task, states = hashed_task(), states_of(range(1500))
+    acting = np.asarray(task.applicable_many(states)).any(axis=1)
+    acting &= [not task.is_goal(state) for state in states]
+    states = states[(make_decider("otf", task).decide_many(states) == Verdict.SAFE) & acting]
+    truth = safe_alternatives(make_decider("otf", task), states)
+    assert truth.any(axis=1).all()
+    decider = make_decider("otf", task, budget=Budget(states=1000))
+    assert (decider.action_verdicts(states) == Verdict.UNKNOWN).any()
+    found = safe_alternatives(decider, states)
+    assert not (found & ~truth).any()
+    assert found.any(axis=1).all()
+
+
+def test_a_decider_of_ones_own_is_asked_state_by_state() -> None:
+    task, states = hashed_task(), states_of(range(40))
+    brute = BruteDecider(task, None)
+    expected = [brute.safe_actions(state) for state in states]
+    assert np.array_equal(safe_alternatives(brute, states), np.array(expected, np.bool_))
