@@ -1,12 +1,14 @@
 """[C] Table 1 and Fig. 2: %Unsafe and %Goal before and after the debugging loop.
 
-The input ensemble (20 trees of depth 5) imitates a network trained with the task's preset;
-the last layer of the network itself is repaired as well. Penalty trees get the faults that
-the loop with ``leaves`` found, and so does the ablation, which uses a fraction of them.
+The input ensemble (20 trees of depth 5) imitates a network trained with the task's preset, as
+long as it can be and still fails; the last layer of the network itself is repaired as well.
+Penalty trees get the faults that the loop with ``leaves`` found, and so does the ablation,
+which uses a fraction of them.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +25,8 @@ from safetest_gym.bench.experiment import (
     mean_or_none,
 )
 from safetest_gym.bench.figures import LineFigure
-from safetest_gym.bench.policies import open_bundled, trained
+from safetest_gym.bench.policies import failing_subject, open_bundled, trained
+from safetest_gym.replacing import replace_file
 
 if TYPE_CHECKING:
     from safetest_gym.campaign.debugging import DebugConfig
@@ -36,6 +39,10 @@ __all__ = ["EXPERIMENT", "TASKS", "cells_of"]
 QUICK = ("Beluga-3", "Beluga-4", "TwoWayLine-det-15")
 METHODS = ("leaves", "penalty-trees", "last-layer")
 FRACTIONS = (0.1, 0.5, 1.0)
+LENGTHS, SEEDS = (25_000, 5_000, 1_000, 128), 4
+"""Trainings to choose from: of every length with the first seed, then with the next one."""
+SIZE = 1_000
+"""Runs per test, and start states to debug from."""
 
 _DECIDER_STATES = {"OneWayLine-icy-15": 25_000_000}
 """Where fewer do not suffice to see that no policy is safe; about 1.3 GB."""
@@ -66,10 +73,9 @@ def _plan(setting: Setting) -> list[Cell]:
 
 def cells_of(names: Sequence[str], setting: Setting) -> list[Cell]:
     """The cells of these rows of the table."""
-    steps, size = (25_000, 1_000) if setting.quick else (100_000, 10_000)
     cells: list[Cell] = []
     for name in names:
-        common = {"task": name, "seed": setting.seed, "steps": steps, "size": size}
+        common = {"task": name, "seed": setting.seed, "steps": list(LENGTHS), "size": SIZE}
         cells += [{**common, "method": method, "fraction": 1.0} for method in METHODS]
         cells += [{**common, "method": "ablation", "fraction": part} for part in FRACTIONS]
     return cells
@@ -78,16 +84,18 @@ def cells_of(names: Sequence[str], setting: Setting) -> list[Cell]:
 def _measure(cell: Cell, folder: Path) -> Facts:
     name, parameters = TASKS[cell["task"]]
     task, _, limit = open_bundled(name, parameters)
-    network = trained(name, parameters, (cell["steps"], cell["seed"]), folder)
     place = folder / "repair" / f"{cell['task']}-{cell['size']}-{cell['seed']}"
+    chosen = _chosen(cell, folder, place / "training.json")
+    network = trained(name, parameters, chosen, folder)
     method = cell["method"]
     if method == "last-layer":
-        return _loop(task, network, _config(cell, limit), place / method)
+        facts = _loop(task, network, _config(cell, limit), place / method)
+        return {**facts, "training": chosen}
     policy = _imitation(task, network, place / "input.json")
     config = _config({**cell, "method": "leaves"}, limit)
-    if method == "leaves":
-        return _loop(task, policy, config, place / "leaves")
     found = _loop(task, policy, config, place / "leaves")  # at once if it is there
+    if method == "leaves":
+        return {**found, "training": chosen}
     if not found["faults"]:
         same = {key: found[key] for key in ("unsafe", "goal", "exact")}
         return {**same, "faults": 0, "open": 0, "trees": 0, "seconds": 0.0}
@@ -95,12 +103,27 @@ def _measure(cell: Cell, folder: Path) -> Facts:
     return _once(task, policy, faults, config, method)
 
 
+def _chosen(cell: Cell, folder: Path, file: Path) -> tuple[int, int]:
+    """Steps and seed of the first training that still fails, or of the first; chosen once."""
+    if not file.exists():
+        name, parameters = TASKS[cell["task"]]
+        chosen = cell["steps"][0], cell["seed"]
+        for seed in range(cell["seed"], cell["seed"] + SEEDS):
+            found = failing_subject(name, parameters, (cell["steps"], seed), folder)
+            if len(found.runs.unsafe()):
+                chosen = found.steps, seed
+                break
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, lambda fresh: fresh.write_text(json.dumps(chosen)))
+    steps, seed = json.loads(file.read_text())
+    return steps, seed
+
+
 def _imitation(task: Task, network: Policy, file: Path) -> Policy:
     """The ensemble that imitates the network, made once."""
     from safetest_gym.policies import distil, load_policy, save_policy
 
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
         student = distil(network, task, runs=1000, trees=20, depth=5, dagger_rounds=1)
         save_policy(student, file)
     return load_policy(file, task)
@@ -113,12 +136,11 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
     from safetest_gym.policies import EvaluationConfig
     from safetest_gym.repair.repairing import RepairOptions
 
-    quick = cell["size"] < 10_000
     layer = cell["method"] == "last-layer"
     return DebugConfig(
         repair=RepairOptions(
             method=("last-layer", "finetune") if layer else "leaves",
-            work=1 if quick else 5,
+            work=1,
             gap=0.02,
         ),
         test=TestPlan(
@@ -128,13 +150,13 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
             decider_states=_DECIDER_STATES.get(cell["task"], 2_000_000),
         ),
         debugging_starts=cell["size"],
-        evaluation_starts=200 if quick else 1_000,
+        evaluation_starts=200,
         runs_per_start=5,
         evaluation=EvaluationConfig(step_limit=step_limit, max_states=1_000_000),
-        iterations=8 if layer else 16,
+        iterations=20,
         seconds=1200,
         visited=500,
-        verify_budget=Budget(states=20_000_000, megabytes=1500),
+        verify_budget=Budget(states=100_000_000, megabytes=4000),
     )
 
 
@@ -207,9 +229,13 @@ def _present(rows: Sequence[Row]) -> Findings:
     by = {(r.cell["task"], r.cell["method"], r.cell["fraction"]): r.facts for r in rows}
     names = list(dict.fromkeys(row.cell["task"] for row in rows))
     lines = [_line(name, [by.get((name, method, 1.0)) for method in METHODS]) for name in names]
-    heads = ["task", "trees: input", "leaves", "penalty trees", "network: input", "last layer"]
-    heads += ["faults", "trees added", "repairs", "verified", "outcome", "wall s"]
+    heads = ["task", "trained", "trees: input", "leaves", "penalty trees"]
+    heads += ["network: input", "last layer"]
     tables = [Table("%Unsafe / %Goal", heads, lines)]
+    heads = ["task", "faults", "trees added", "repairs", "verified", "outcome", "wall s"]
+    for method in ("leaves", "last-layer"):
+        loops = [_loop_line(name, by.get((name, method, 1.0))) for name in names]
+        tables.append(Table(f"The loop with {method}", heads, loops))
     cells = []
     for part in FRACTIONS:
         found = [by.get((name, "ablation", part)) for name in names]
@@ -229,11 +255,23 @@ def _present(rows: Sequence[Row]) -> Findings:
 
 def _line(name: str, cells: Sequence[Facts | None]) -> list[str]:
     leaves, penalty, layer = cells
-    own = leaves or {}
-    shown = [name, _rates(leaves, "_before"), _rates(leaves), _rates(penalty)]
-    shown += [_rates(layer, "_before"), _rates(layer)]
-    shown += [str(own.get(key, "")) for key in ("faults", "trees", "repairs", "verified")]
-    return [*shown, own.get("outcome", ""), f"{own['seconds']:.0f}" if own else ""]
+    shown = [name, _training(leaves or layer), _rates(leaves, "_before")]
+    shown += [_rates(leaves), _rates(penalty)]
+    return [*shown, _rates(layer, "_before"), _rates(layer)]
+
+
+def _loop_line(name: str, facts: Facts | None) -> list[str]:
+    if facts is None:
+        return [name, *[""] * 6]
+    counts = [str(facts[key]) for key in ("faults", "trees", "repairs", "verified")]
+    return [name, *counts, facts["outcome"], f"{facts['seconds']:.0f}"]
+
+
+def _training(facts: Facts | None) -> str:
+    if facts is None:
+        return ""
+    steps, seed = facts["training"]
+    return f"{steps:,} (seed {seed})"
 
 
 def _rates(facts: Facts | None, when: str = "") -> str:
@@ -261,10 +299,14 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         return []
     cell = rows[0].cell
     late = sum(row.facts is None for row in rows)
+    lengths = ", ".join(f"{steps:,}" for steps in cell["steps"])
     notes = [
-        f"network: the task's preset, {cell['steps']:,} steps; ensemble: 20 trees of depth 5 that "
-        f"imitate it; {cell['size']:,} runs per test; other start states for the rates",
-        "≥: not all start states could be exhausted; outcome: why the loop with leaves ended",
+        f"network: the task's preset, with the first of {SEEDS} seeds and the most of {lengths} "
+        "steps after which one of 200 greedy runs with unlimited lookahead failed, or the first",
+        f"ensemble: 20 trees of depth 5 that imitate it; {cell['size']:,} runs per test; other "
+        "start states for the rates, where there are enough",
+        "≥: not all start states could be exhausted; outcome: why the loop ended, and what its "
+        "last verification said",
     ]
     if late:
         notes.append(f"{late} cells did not end within {EXPERIMENT.cap_seconds:g} s")
