@@ -39,6 +39,9 @@ __all__ = ["Known", "Steps", "Tested", "version_of"]
 _MORE_RUNS = 2_000
 """Unsafe runs of one verification besides the first, so that few verifications are needed."""
 
+_WAVES, _STATES_BEHIND = 100, 1_000_000
+"""How often settling looks for more faults from the unsafe starts, and in how many states."""
+
 
 @dataclass(slots=True)
 class Tested:
@@ -87,6 +90,7 @@ class Steps:
         self._decider = make_decider(test.decider, task, budget=Budget(states=test.decider_states))
         self._input: tuple[Policy, Evaluation] | None = None
         self._visited: Visited | None = None
+        self._unsafe: NDArray[Any] | None = None
 
     @property
     def input(self) -> Policy:
@@ -222,6 +226,7 @@ class Steps:
         with self._deciding() as decider:
             found = find_faults(self.task, policy, runs, decider)
         store.add(self.task, found.faults, policy=version_of(policy, number))
+        self._unsafe = np.array([run.start for run in runs])
         return {
             "runs": len(runs),
             "steps": len(runs[0]),
@@ -241,27 +246,48 @@ class Steps:
         config, visited = self.config, self._visits()
         if settle:
             newest = self.folder.load_policy(number - 1, self.task)
-            policy, report = self._settled(newest, faults)
+            policy, report = self._settled(newest, faults, number - 1, store)
         else:
             keep = visited.keep(config.keep, config.keep_penalty)
             policy, report = self.options.run(self.input, faults, keep)
+        self._unsafe = None
         self.folder.save_policy(policy, number)
         saved = self.folder.load_policy(number, self.task)
         store.update(self.task, saved, version_of(saved, number))
         return replace(report, side_effects=visited.changed_by(self.input, saved))
 
-    def _settled(self, policy: Policy, faults: FaultSet) -> tuple[Policy, RepairReport]:
-        """The policy with penalty trees, and a report on all faults."""
+    def _settled(
+        self, policy: Policy, faults: FaultSet, number: int, store: FaultStore
+    ) -> tuple[Policy, RepairReport]:
+        """Policy ``number`` with penalty trees, and a report on all faults.
+
+        A verification shows one fault per start state. Behind its repair and beside it there
+        can be more, which are looked for at once.
+        """
         variant = self.options.variant
-        open_ = np.flatnonzero(~fixed_faults(policy, faults, variant))
         tries = replace(self.options, method="penalty-trees")
-        settled, report = tries.run(policy, faults.take(open_))
+        for _ in range(_WAVES):
+            open_ = np.flatnonzero(~fixed_faults(policy, faults, variant))
+            settled, report = tries.run(policy, faults.take(open_))
+            if not self._has_more(settled, version_of(policy, number), store):
+                break
+            faults = FaultSet.of(self.task, [entry.fault for entry in store.faults(self.task)])
         return settled, replace(
             report,
             fixed=fixed_faults(settled, faults, variant),
             safe_now=fixed_faults(settled, faults, "strong"),
             unfixable=open_[report.unfixable],
         )
+
+    def _has_more(self, policy: Policy, version: str, store: FaultStore) -> bool:
+        """Has it unknown faults in states behind the unsafe starts? They go into the store."""
+        if self._unsafe is None or self.stop.over():
+            return False
+        with self._deciding() as decider:
+            found = reachable_faults(
+                self.task, policy, self._unsafe, decider, max_states=_STATES_BEHIND
+            )
+        return bool(store.add(self.task, found, policy=version).new)
 
     def _visits(self) -> Visited:
         """States on the input policy's runs, found once."""
