@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "Steps", "Tested", "version_of"]
 
-_MORE_RUNS = 2_000
+_MORE_RUNS = 10_000
 """Unsafe runs of one verification besides the first, so that few verifications are needed."""
 
 _WAVES, _STATES_BEHIND = 100, 1_000_000
