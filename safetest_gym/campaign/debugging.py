@@ -208,7 +208,7 @@ class _Loop:
             self.ended = why_ended(tested, known, fixed, verification, radius)
         if self.ended is None:
             with self._timed("repair", seconds):
-                report = self._repaired(known, store, self._settles(verification))
+                report = self._repaired(known, store, self._settles_on(verification))
         return Iteration(
             number=number,
             unsafe_rate=evaluation.unsafe_rate.value,
@@ -226,18 +226,26 @@ class _Loop:
             seconds={name: round(value, 3) for name, value in seconds.items()},
         )
 
-    def _settles(self, verification: dict[str, Any] | None) -> bool:
-        """Are penalty trees on top of the newest policy next?"""
+    def _settles_on(self, verification: dict[str, Any] | None) -> int | None:
+        """The policy that gets penalty trees next, if any does: the first that did, or the newest.
+
+        So its penalty trees are made anew with all faults, and never pile up.
+        """
         if not self.config.settle or self.steps.options.method not in ("leaves", ("leaves",)):
-            return False
+            return None
         asked = [*(row.verification for row in self.rows), verification]
         found = sum(facts is not None and facts["verdict"] == "UNSAFE" for facts in asked)
-        return bool(found >= self.config.settle)
+        if found < self.config.settle:
+            return None
+        for row in self.rows:
+            if row.repair is not None and row.repair["method"] == "penalty-trees":
+                return row.number
+        return len(self.rows)
 
-    def _repaired(self, known: Known, store: FaultStore, settle: bool) -> RepairReport | None:
+    def _repaired(self, known: Known, store: FaultStore, base: int | None) -> RepairReport | None:
         """What the repair says; None, and the loop has ended, if there cannot be one."""
         try:
-            return self.steps.repair(known.faults, len(self.rows) + 1, store, settle=settle)
+            return self.steps.repair(known.faults, len(self.rows) + 1, store, settle_on=base)
         except RepairError as error:
             self.ended = "repair-failed", str(error)
             return None

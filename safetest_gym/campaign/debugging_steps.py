@@ -236,17 +236,17 @@ class Steps:
         }
 
     def repair(
-        self, faults: FaultSet, number: int, store: FaultStore, *, settle: bool = False
+        self, faults: FaultSet, number: int, store: FaultStore, *, settle_on: int | None = None
     ) -> RepairReport:
         """Repair the input policy in all these faults; the result is policy ``number``.
 
         Args:
-            settle: the newest policy gets penalty trees instead, where it has these faults.
+            settle_on: the policy of this number gets penalty trees instead, where it has these
+                faults.
         """
         config, visited = self.config, self._visits()
-        if settle:
-            newest = self.folder.load_policy(number - 1, self.task)
-            policy, report = self._settled(newest, faults, number - 1, store)
+        if settle_on is not None:
+            policy, report = self._settled(settle_on, faults, number, store)
         else:
             keep = visited.keep(config.keep, config.keep_penalty)
             policy, report = self.options.run(self.input, faults, keep)
@@ -257,19 +257,21 @@ class Steps:
         return replace(report, side_effects=visited.changed_by(self.input, saved))
 
     def _settled(
-        self, policy: Policy, faults: FaultSet, number: int, store: FaultStore
+        self, base: int, faults: FaultSet, number: int, store: FaultStore
     ) -> tuple[Policy, RepairReport]:
-        """Policy ``number`` with penalty trees, and a report on all faults.
+        """Policy ``base`` with penalty trees, and a report on all faults.
 
         A verification shows one fault per start state. Behind its repair and beside it there
         can be more, which are looked for at once.
         """
         variant = self.options.variant
+        policy = self.folder.load_policy(base, self.task)
+        newest = version_of(self.folder.load_policy(number - 1, self.task), number - 1)
         tries = replace(self.options, method="penalty-trees")
         for _ in range(_WAVES):
-            open_ = np.flatnonzero(~fixed_faults(policy, faults, variant))
+            open_ = _wrong(faults, fixed_faults(policy, faults, variant))
             settled, report = tries.run(policy, faults.take(open_))
-            if not self._has_more(settled, version_of(policy, number), store):
+            if not self._has_more(settled, newest, store):
                 break
             faults = FaultSet.of(self.task, [entry.fault for entry in store.faults(self.task)])
         return settled, replace(
@@ -302,6 +304,12 @@ class Steps:
                 seed=config.test.seed,
             )
         return self._visited
+
+
+def _wrong(faults: FaultSet, fixed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """All faults of states in which one is not fixed."""
+    _, state = np.unique(faults.states, axis=0, return_inverse=True)
+    return np.flatnonzero(np.isin(state, state[~fixed]))
 
 
 def version_of(policy: Policy, number: int) -> str:

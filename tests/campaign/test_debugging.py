@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from safetest_gym.campaign import debugging_steps
 from safetest_gym.campaign.debugging import DebugConfig, debug_policy
 from safetest_gym.campaign.debugging_starts import split_starts, starting_from
 from safetest_gym.campaign.pipeline import TestPlan
@@ -307,3 +308,18 @@ def test_a_loop_that_settles_ends_with_a_proof_and_changes_only_faults(tmp_path:
         known = {tuple(entry.fault.state.tolist()) for entry in store.faults(line())}
     before, after = (policy.actions(states, masks) for policy in last)
     assert all(tuple(state) in known for state in states[before != after].tolist())
+
+
+def test_settling_repairs_what_lies_behind_its_repairs_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(debugging_steps, "_MORE_RUNS", 0)
+    few = {"debugging_starts": 2, "test": TestPlan(runs=1), "exhaust": 0, "iterations": 5}
+    looking = config("leaves", verify="explicit", settle=1, **few)
+    result = debug_policy(line(), trees(), config=looking)
+    repairs = [row.repair for row in result.iterations if row.repair]
+    assert [report["trees_added"] for report in repairs] == [1] * 5  # made anew, not piled up
+    assert all(report["fixed"] == report["faults"] for report in repairs)
+    monkeypatch.setattr(debugging_steps.Steps, "_has_more", lambda *_: False)
+    one_by_one = debug_policy(line(), trees(), config=looking)
+    assert result.iterations[-1].faults_total > 2 * one_by_one.iterations[-1].faults_total
