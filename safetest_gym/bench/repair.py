@@ -282,10 +282,15 @@ def _rates(facts: Facts | None, when: str = "") -> str:
 
 
 def _curve(by: dict[Any, Facts | None], names: Sequence[str], key: str) -> LineFigure:
+    """Of the tasks with faults, the input policy first."""
     series = {}
     for name in names:
+        loop = by.get((name, "leaves", 1.0))
+        if not loop or not loop["faults"]:
+            continue
         points = [(100 * part, by.get((name, "ablation", part))) for part in FRACTIONS]
-        series[name] = [(x, float(facts[key])) for x, facts in points if facts]
+        line = [(x, float(facts[key])) for x, facts in points if facts]
+        series[name] = [(0.0, float(loop[f"{key}_before"])), *line]
     return LineFigure(
         title=f"%{key.capitalize()} after repairing part of the faults",
         x_name="percent of the faults",
