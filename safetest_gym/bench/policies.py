@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from safetest_gym.bench.experiment import Row
 
@@ -18,10 +18,19 @@ if TYPE_CHECKING:
     from safetest_gym.policies import Policy
     from safetest_gym.task import Task
 
-__all__ = ["Subject", "failing_subject", "note_policies", "open_bundled", "trained"]
+__all__ = [
+    "Subject",
+    "failing_subject",
+    "first_failing",
+    "note_policies",
+    "open_bundled",
+    "trained",
+]
 
 _RUNS = 200
 """Test cases per policy."""
+
+Plan = TypeVar("Plan", bound=tuple[int, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +105,57 @@ def failing_subject(
         plan: timesteps to choose from, the most first, and seed.
         folder: as in `trained`.
     """
-    from safetest_gym.fuzzing import FuzzBudget, Fuzzer
-
     lengths, seed = plan
     task, _, _ = open_bundled(name, parameters)
     best: Subject | None = None
     for steps in lengths:
         policy = trained(name, parameters, (steps, seed), folder)
-        fuzzer = Fuzzer(
-            task,
-            policy,
-            strategy="greedy",
-            lookahead=math.inf,
-            max_steps=200,
-            budget=FuzzBudget(search=10_000),
-            seed=seed,
-        )
-        found = Subject(task, policy, steps, fuzzer.run(_RUNS))
+        found = Subject(task, policy, steps, _test_cases(task, policy, seed))
         if len(found.runs.unsafe()):
             return found
         best = best or found
     assert best is not None, "there is a number of steps"
     return best
+
+
+def _test_cases(task: Task, policy: Policy, seed: int) -> Runs:
+    from safetest_gym.fuzzing import FuzzBudget, Fuzzer
+
+    fuzzer = Fuzzer(
+        task,
+        policy,
+        strategy="greedy",
+        lookahead=math.inf,
+        max_steps=200,
+        budget=FuzzBudget(search=10_000),
+        seed=seed,
+    )
+    return fuzzer.run(_RUNS)
+
+
+def first_failing(
+    task: Task, plans: Iterable[Plan], make: Callable[[Plan], Policy], seed: int
+) -> Plan:
+    """The first plan whose policy fails in a test case, and in a sampled run reaches the goal.
+
+    If there is none it is the first that fails, and if none fails the first of all.
+    """
+    from safetest_gym.policies import EvaluationConfig, evaluate
+
+    sampled = EvaluationConfig(max_states=0, seed=seed)
+    first: Plan | None = None
+    failing: Plan | None = None
+    for plan in plans:
+        first = first or plan
+        policy = make(plan)
+        if not len(_test_cases(task, policy, seed).unsafe()):
+            continue
+        if evaluate(policy, task, _RUNS, 10, config=sampled).goal_rate.value:
+            return plan
+        failing = failing or plan
+    chosen = failing or first
+    assert chosen is not None, "there is a plan"
+    return chosen
 
 
 def note_policies(rows: Sequence[Row]) -> str:

@@ -1,14 +1,13 @@
 """[C] Table 1 and Fig. 2: %Unsafe and %Goal before and after the debugging loop.
 
-The input ensemble (20 trees of depth 5) imitates a network trained with the task's preset, as
-long as it can be and still fails; the last layer of the network itself is repaired as well.
+The inputs are as good as they can be and still fail: a network trained with the task's preset,
+whose last layer is repaired, and an ensemble (20 trees of depth 5) that imitates a network.
 Penalty trees get the faults that the loop with ``leaves`` found, and so does the ablation,
 which uses a fraction of them.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,8 +24,8 @@ from safetest_gym.bench.experiment import (
     mean_or_none,
 )
 from safetest_gym.bench.figures import LineFigure
-from safetest_gym.bench.policies import failing_subject, open_bundled, trained
-from safetest_gym.replacing import replace_file
+from safetest_gym.bench.policies import open_bundled
+from safetest_gym.bench.repair_inputs import LEARNT, SEEDS, Inputs
 
 if TYPE_CHECKING:
     from safetest_gym.campaign.debugging import DebugConfig
@@ -39,8 +38,8 @@ __all__ = ["EXPERIMENT", "TASKS", "cells_of"]
 QUICK = ("Beluga-3", "Beluga-4", "TwoWayLine-det-15")
 METHODS = ("leaves", "penalty-trees", "last-layer")
 FRACTIONS = (0.1, 0.5, 1.0)
-LENGTHS, SEEDS = (25_000, 5_000, 1_000, 128), 4
-"""Trainings to choose from: of every length with the first seed, then with the next one."""
+LENGTHS = (300_000, 100_000, 25_000, 5_000, 1_000, 128)
+"""Steps of trainings to choose from."""
 SIZE = 200
 """Runs per test; what they miss is found by exhausting states, and by verification."""
 
@@ -85,48 +84,21 @@ def _measure(cell: Cell, folder: Path) -> Facts:
     name, parameters = TASKS[cell["task"]]
     task, _, limit = open_bundled(name, parameters)
     place = folder / "repair" / f"{cell['task']}-{cell['size']}-{cell['seed']}"
-    chosen = _chosen(cell, folder, place / "training.json")
-    network = trained(name, parameters, chosen, folder)
+    inputs = Inputs(task, (name, parameters), (cell["steps"], cell["seed"]), folder, place)
     method = cell["method"]
     if method == "last-layer":
-        facts = _loop(task, network, _config(cell, limit), place / method)
-        return {**facts, "training": chosen}
-    policy = _imitation(task, network, place / "input.json")
+        facts = _loop(task, inputs.network(), _config(cell, limit), place / method)
+        return {**facts, "input": inputs.training()}
+    policy = inputs.ensemble()
     config = _config({**cell, "method": "leaves"}, limit)
     found = _loop(task, policy, config, place / "leaves")  # at once if it is there
     if method == "leaves":
-        return {**found, "training": chosen}
+        return {**found, "input": inputs.imitation()}
     if not found["faults"]:
         same = {key: found[key] for key in ("unsafe", "goal", "exact")}
         return {**same, "faults": 0, "open": 0, "trees": 0, "seconds": 0.0}
     faults = _faults(task, place / "leaves", cell["fraction"])
     return _once(task, policy, faults, config, method)
-
-
-def _chosen(cell: Cell, folder: Path, file: Path) -> tuple[int, int]:
-    """Steps and seed of the first training that still fails, or of the first; chosen once."""
-    if not file.exists():
-        name, parameters = TASKS[cell["task"]]
-        chosen = cell["steps"][0], cell["seed"]
-        for seed in range(cell["seed"], cell["seed"] + SEEDS):
-            found = failing_subject(name, parameters, (cell["steps"], seed), folder)
-            if len(found.runs.unsafe()):
-                chosen = found.steps, seed
-                break
-        file.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(file, lambda fresh: fresh.write_text(json.dumps(chosen)))
-    steps, seed = json.loads(file.read_text())
-    return steps, seed
-
-
-def _imitation(task: Task, network: Policy, file: Path) -> Policy:
-    """The ensemble that imitates the network, made once."""
-    from safetest_gym.policies import distil, load_policy, save_policy
-
-    if not file.exists():
-        student = distil(network, task, runs=1000, trees=20, depth=5, dagger_rounds=1)
-        save_policy(student, file)
-    return load_policy(file, task)
 
 
 def _config(cell: Cell, step_limit: int) -> DebugConfig:
@@ -229,10 +201,9 @@ def _present(rows: Sequence[Row]) -> Findings:
     by = {(r.cell["task"], r.cell["method"], r.cell["fraction"]): r.facts for r in rows}
     names = list(dict.fromkeys(row.cell["task"] for row in rows))
     lines = [_line(name, [by.get((name, method, 1.0)) for method in METHODS]) for name in names]
-    heads = ["task", "trained", "trees: input", "leaves", "penalty trees"]
-    heads += ["network: input", "last layer"]
+    heads = ["task", "trees: input", "leaves", "penalty trees", "network: input", "last layer"]
     tables = [Table("%Unsafe / %Goal", heads, lines)]
-    heads = ["task", "faults", "trees added", "repairs", "verified", "outcome", "wall s"]
+    heads = ["task", "input", "faults", "trees added", "repairs", "verified", "outcome", "wall s"]
     for method in ("leaves", "last-layer"):
         loops = [_loop_line(name, by.get((name, method, 1.0))) for name in names]
         tables.append(Table(f"The loop with {method}", heads, loops))
@@ -255,23 +226,21 @@ def _present(rows: Sequence[Row]) -> Findings:
 
 def _line(name: str, cells: Sequence[Facts | None]) -> list[str]:
     leaves, penalty, layer = cells
-    shown = [name, _training(leaves or layer), _rates(leaves, "_before")]
-    shown += [_rates(leaves), _rates(penalty)]
+    shown = [name, _rates(leaves, "_before"), _rates(leaves), _rates(penalty)]
     return [*shown, _rates(layer, "_before"), _rates(layer)]
 
 
 def _loop_line(name: str, facts: Facts | None) -> list[str]:
     if facts is None:
-        return [name, *[""] * 6]
+        return [name, *[""] * 7]
     counts = [str(facts[key]) for key in ("faults", "trees", "repairs", "verified")]
-    return [name, *counts, facts["outcome"], f"{facts['seconds']:.0f}"]
+    return [name, _input(facts), *counts, facts["outcome"], f"{facts['seconds']:.0f}"]
 
 
-def _training(facts: Facts | None) -> str:
-    if facts is None:
-        return ""
-    steps, seed = facts["training"]
-    return f"{steps:,} (seed {seed})"
+def _input(facts: Facts) -> str:
+    steps, seed, *runs = facts["input"]
+    learnt = f", {runs[0]:,} runs" if runs else ""
+    return f"{steps:,} steps, seed {seed}{learnt}"
 
 
 def _rates(facts: Facts | None, when: str = "") -> str:
@@ -305,11 +274,17 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     cell = rows[0].cell
     late = sum(row.facts is None for row in rows)
     lengths = ", ".join(f"{steps:,}" for steps in cell["steps"])
+    learnt = ", ".join(f"{runs:,}" for runs in LEARNT)
     notes = [
-        f"network: the task's preset, with the first of {SEEDS} seeds and the most of {lengths} "
-        "steps after which one of 200 greedy runs with unlimited lookahead failed, or the first",
-        f"ensemble: 20 trees of depth 5 that imitate it; {cell['size']:,} runs per test, "
-        "and 20,000 states exhausted; other start states for the rates, where there are enough",
+        f"networks: the task's preset, with the first of {SEEDS} seeds and the most of {lengths} "
+        "steps",
+        f"ensembles: 20 trees of depth 5 that imitate a network of {cell['steps'][0]:,} steps in "
+        f"the most of {learnt} runs, or the repaired network in {LEARNT[0]:,}",
+        "both are the first that failed in one of 200 greedy runs with unlimited lookahead, and "
+        "reached the goal in one of 2,000 sampled ones; if there was none, the first that failed; "
+        "and if none failed, the first",
+        f"{cell['size']:,} runs per test, and 20,000 states exhausted; other start states for the "
+        "rates, where there are enough",
         "≥: not all start states could be exhausted; outcome: why the loop ended, and what its "
         "last verification said",
     ]
