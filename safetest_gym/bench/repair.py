@@ -128,7 +128,7 @@ def _config(cell: Cell, step_limit: int) -> DebugConfig:
         iterations=40,
         seconds=900,
         visited=500,
-        verify_budget=Budget(states=100_000_000, megabytes=4000),
+        verify_budget=Budget(states=100_000_000, megabytes=4000, seconds=300),
     )
 
 

@@ -26,6 +26,7 @@ __all__ = ["verify_explicit"]
 _SLICE = 20_000
 _MOST = 2**31 - 2
 _FIRST = 1 << 14
+_JOINED = 1 << 12
 
 
 class _OverBudgetError(Exception):
@@ -54,7 +55,7 @@ def verify_explicit(
     try:
         for part in starts:
             search.enter(task.engine.pack(part))
-            paths += search.failing(min(more + 1 - len(paths), most))
+            search.failing(paths, min(more + 1, len(paths) + most))
             if len(paths) > more:
                 break
     except _OverBudgetError as end:
@@ -92,7 +93,9 @@ class _Search:
         self._parents = np.empty(room, np.int32)
         self._table = np.zeros(_slots(room), np.int32)
         self._chosen = np.zeros(1, np.int64)
-        self._counters = np.zeros(4, np.int64)
+        self._counters = np.zeros(5, np.int64)
+        self._joined = np.empty((0, 2), np.int64)
+        self._next: dict[int, int] = {}
         self._scratch = np.empty((1, width), np.int64), np.empty(1, np.int64)
         self._starts = self._skipped = 0
 
@@ -114,24 +117,48 @@ class _Search:
             self._parents[before : self.known] = -1
             self._starts += len(rows)
 
-    def failing(self, most: int) -> list[NDArray[Any]]:
-        """Paths to at most so many states that fail, from what was entered last.
+    def failing(self, paths: list[NDArray[Any]], most: int) -> None:
+        """Lengthen ``paths`` by some to states that fail, from what was entered last.
 
-        Having found that many it skips what is still open, so they are of many start states.
+        Every state that can fail is on one of them, unless there are ``most`` before: then
+        what is still open is skipped, so that they are of many start states.
         """
-        paths: list[NDArray[Any]] = []
-        while self._expand():
-            paths.append(self._path())
-            self._counters[1] += 1
+        first, found = int(self._counters[1]), len(paths)
+        self._joined = np.empty((min(most - len(paths) - 1, _JOINED), 2), np.int64)
+        self._skipped += self._collect(paths, most)
+        transitions = int(self._counters[2])
+        while found < len(paths) < most:  # look again at what came before the states it leads to
+            found = len(paths)
+            self._counters[1] = first
+            self._collect(paths, most)
+        self._counters[2] = transitions
+
+    def _collect(self, paths: list[NDArray[Any]], most: int) -> int:
+        """Add to ``paths`` what one look at the states from here on finds; states left out."""
+        counters = self._counters
+        while (failed := self._expand()) or counters[4]:
+            for state, outcome in self._joined[: counters[4]].tolist():
+                if len(paths) < most and state not in self._next:
+                    paths.append(self._path(state, outcome))
+            counters[4] = 0
+            if len(paths) < most and failed:
+                at = int(counters[1])
+                if at not in self._next:
+                    paths.append(self._path(at, at))
+                counters[1] += 1
             if len(paths) == most:
-                self._skipped += int(self._counters[0] - self._counters[1])
-                self._counters[1] = self._counters[0]
-        return paths
+                left = int(counters[0] - counters[1])
+                counters[1] = counters[0]
+                return left
+        return 0
 
     def _expand(self) -> bool:
-        """Expand until nothing is left (False) or the next state fails (True)."""
+        """Expand until nothing is left (False) or the next state fails (True).
+
+        Pauses where other states have joined paths to failing ones.
+        """
         counters, follower = self._counters, self._follower
-        while counters[1] < counters[0]:
+        while counters[1] < counters[0] and not counters[4]:
             self._tell()
             stop = int(counters[1]) + _SLICE
             if self._ask:
@@ -148,6 +175,7 @@ class _Search:
                 follower.span,
                 follower.doubles,
                 *self._scratch,
+                self._joined,
                 stop,
             )
             follower.home()
@@ -199,14 +227,23 @@ class _Search:
             f"and {int(self._counters[1]):,} of them expanded, none of which fails"
         )
 
-    def _path(self) -> NDArray[Any]:
-        """Vectors from a start to the state that fails."""
-        at = int(self._counters[1])
-        numbers = [at]
-        while self._parents[at] >= 0:
-            at = int(self._parents[at])
-            numbers.append(at)
-        return self._task.engine.unpack(self.states[numbers[::-1]])
+    def _path(self, state: int, outcome: int) -> NDArray[Any]:
+        """Vectors from a start to ``state``, and on to one that fails; all lead there now."""
+        self._next[state] = outcome
+        numbers = [state]
+        while (parent := self._parent(numbers[-1])) >= 0:
+            self._next.setdefault(parent, numbers[-1])
+            numbers.append(parent)
+        for number in numbers:
+            self._parents[number] = p.LEADS - 1 - self._parent(number)
+        numbers.reverse()
+        while (after := self._next[numbers[-1]]) != numbers[-1]:
+            numbers.append(after)
+        return self._task.engine.unpack(self.states[numbers])
+
+    def _parent(self, number: int) -> int:
+        parent = int(self._parents[number])
+        return p.LEADS - 1 - parent if parent <= p.LEADS else parent
 
     def forget(self) -> None:
         """Free all but the states."""

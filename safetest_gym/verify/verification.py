@@ -51,7 +51,7 @@ def verify(
             (4000 by default).
         starts: the task's own by default.
         more: unsafe runs to collect after the first, to repair all of them at once; fewer
-            where the budget ends before.
+            where the budget ends before, or where they go through all states that can fail.
         report: called now and then; what it raises ends the verification.
 
     Raises:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from safetest_gym.engine.kernels.following import FAILING
 from safetest_gym.envs.tasks.beluga import Beluga
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
 from safetest_gym.errors import ConfigError, StartError
+from safetest_gym.policies.reachable import Reachable
 from safetest_gym.task import Task, load_task
 from safetest_gym.verify import (
     Budget,
@@ -14,6 +16,7 @@ from safetest_gym.verify import (
     Progress,
     Verdict,
     check_proof,
+    verification,
     verify,
 )
 from safetest_gym.verify.result import make_run
@@ -190,4 +193,36 @@ def test_more_unsafe_runs_are_collected_when_they_are_wanted() -> None:
     assert (many.run.states == one.run.states).all()
     for states in many.more:
         make_run(task, policy.bind(task), states).replay(task, policy)
-    assert len({tuple(states[-1]) for states in many.more}) == len(many.more)
+    assert len({states.tobytes() for states in many.more}) == len(many.more)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_state_that_can_fail_is_on_a_run_that_was_collected(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "_SLICE", 20)  # starts are searched in several parts
+    task = line_task(TwoWayLine(packages=5, locations=6))
+    policy = random_ensemble(task, seed)
+    found = verify(policy, task, method="explicit", more=10_000)
+    if found.run is None:
+        return
+    runs = [found.run.states, *found.more]
+    for states in runs:
+        make_run(task, policy.bind(task), states).replay(task, policy)
+    assert len({states.tobytes() for states in runs}) == len(runs)
+    graph = Reachable(task, policy.bind(task))
+    graph.add_starts(task.engine.pack(task.initial.enumerate(10_000)), 100_000)
+    failing = graph.states[graph.can_reach(FAILING)]
+    truth = {tuple(state) for state in task.engine.unpack(failing).tolist()}
+    seen = {tuple(state) for states in runs for state in states.tolist()}
+    assert seen == truth
+
+
+def test_a_run_found_before_the_budget_ends_is_kept() -> None:
+    task = line_task(TwoWayLine(packages=4, locations=6))
+    policy = random_ensemble(task, 2)
+    first = verify(policy, task, method="explicit")
+    most = int(first.statistics["states"])
+    found = verify(policy, task, method="explicit", more=10_000, budget=Budget(states=most))
+    assert found.verdict is Verdict.UNSAFE
+    assert found.run is not None

@@ -22,12 +22,14 @@ from safetest_gym.engine.kernels.following import (
 from safetest_gym.engine.kernels.intern import intern_rows_kernel
 from safetest_gym.engine.kernels.native import place
 
-__all__ = ["FAILED", "NO_STATES", "reach_kernel"]
+__all__ = ["FAILED", "LEADS", "NO_STATES", "reach_kernel"]
 
 NO_STATES = -4
 """Result besides those of `following`: the state table must grow."""
 FAILED = 1
 """The state that is next to be expanded fails."""
+LEADS = -2
+"""Parents up to this one mark states that are known to lead to a failing one."""
 
 
 @njit(cache=True, nogil=True)
@@ -43,13 +45,16 @@ def reach_kernel(
     doubles: Any,
     found: Any,
     number: Any,
+    joined: Any,
     stop: int,
 ) -> int:
     """Expand known states up to number ``stop``; 0, `FAILED` or why it stopped.
 
-    ``counters``: states known, states expanded, transitions, the state of ``chosen[0]``.
-    ``parents[s]`` is the state that s was first seen from. ``found`` (1, W) and ``number``
-    (1,) are scratch. If there is no ``policy[0]``, ``chosen`` has the actions.
+    ``counters``: states known, states expanded, transitions, the state of ``chosen[0]``, rows
+    of ``joined``. ``parents[s]`` is the state that s was first seen from, or `LEADS`. ``found``
+    (1, W) and ``number`` (1,) are scratch. If there is no ``policy[0]``, ``chosen`` has the
+    actions. ``joined`` (R, 2) gets states and outcomes of theirs that had been seen before and
+    are known to lead to a failing state, as many as fit.
     """
     width = states.shape[1]
     room = min(states.shape[0], (table.shape[0] * 5) // 8)
@@ -79,6 +84,10 @@ def reach_kernel(
                 if known > counters[0]:
                     parents[counters[0]] = s
                     counters[0] = known
+                elif counters[4] < joined.shape[0] and parents[number[0]] <= LEADS:
+                    joined[counters[4], 0] = s
+                    joined[counters[4], 1] = number[0]
+                    counters[4] += 1
             counters[2] += count
         counters[1] = s + 1
     return 0
