@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from safetest_gym.deciders.base import Decider
+from safetest_gym.deciders.base import PART, Decider
 from safetest_gym.deciders.regression import Regression
 from safetest_gym.deciders.space import Order
 from safetest_gym.deciders.verdict import Verdict
@@ -40,7 +40,7 @@ class PropuBddDecider(Decider):
         self._work: Iterator[None] | None = None
         self._is_complete = False
 
-    def make_room(self) -> None:
+    def make_room(self, answers: int = PART) -> None:
         """Nothing: the unsafe region is computed once, and a budget of states has no effect."""
 
     def _begin(self, root: int) -> None:

@@ -28,18 +28,18 @@ def _problem(seed: int, count: int, actions: int = 4) -> RepairProblem:
 def _one_state(good: list[list[int]], bad: list[list[int]], base: list[float]) -> RepairProblem:
     """Demands that no change can tell apart."""
     count, actions = len(good), len(base)
-    masks = [np.zeros((count, actions), np.bool_) for _ in range(2)]
-    for mask, members in zip(masks, (good, bad), strict=True):
+    wins, loses = (np.zeros((count, actions), np.bool_) for _ in range(2))
+    for mask, members in ((wins, good), (loses, bad)):
         for row, actions_of_row in enumerate(members):
             mask[row, actions_of_row] = True
     features = Features(
-        np.zeros((count, 3), np.int32) + np.arange(3, dtype=np.int32),
+        np.tile(np.arange(3, dtype=np.int32), (count, 1)),
         np.ones((count, 3)),
         np.tile(np.array(base), (count, 1)),
         np.ones((3, actions), np.bool_),
     )
     margin, weight = np.full(count, 1e-3), np.full(count, np.inf)
-    return RepairProblem(features, *masks, margin, weight, np.arange(count), count)
+    return RepairProblem(features, wins, loses, margin, weight, np.arange(count), count)
 
 
 @pytest.mark.parametrize("seed", range(6))
