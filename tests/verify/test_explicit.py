@@ -196,7 +196,7 @@ def test_more_unsafe_runs_are_collected_when_they_are_wanted() -> None:
     assert len({states.tobytes() for states in many.more}) == len(many.more)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [1, 2, 5, 6, 7, 10])
 def test_every_state_that_can_fail_is_on_a_run_that_was_collected(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,8 +204,7 @@ def test_every_state_that_can_fail_is_on_a_run_that_was_collected(
     task = line_task(TwoWayLine(packages=5, locations=6))
     policy = random_ensemble(task, seed)
     found = verify(policy, task, method="explicit", more=10_000)
-    if found.run is None:
-        return
+    assert found.run is not None
     runs = [found.run.states, *found.more]
     for states in runs:
         make_run(task, policy.bind(task), states).replay(task, policy)
