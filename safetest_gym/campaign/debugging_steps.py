@@ -20,8 +20,8 @@ from safetest_gym.campaign.known_good import Visited, visited_by
 from safetest_gym.campaign.pipeline import FaultTest
 from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.errors import ConfigError
-from safetest_gym.faults import find_faults, reachable_faults
-from safetest_gym.faults.store import FaultStore
+from safetest_gym.faults import Fault, find_faults, reachable_faults
+from safetest_gym.faults.store import Added, FaultStore
 from safetest_gym.fuzzing.runs import End, Run
 from safetest_gym.policies import Evaluation, Policy, evaluate
 from safetest_gym.repair.comparison import Comparison, compare_policies
@@ -157,7 +157,7 @@ class Steps:
             faults = reachable_faults(
                 self.task, policy, self.starts.debugging, decider, max_states=most
             )
-        store.add(self.task, faults, policy=version_of(policy, number))
+        self._add(store, faults, version_of(policy, number))
 
     @contextmanager
     def _deciding(self) -> Iterator[Decider]:
@@ -225,7 +225,7 @@ class Steps:
             runs.append(Run(-1, states, policy.actions(states[:-1], masks), End.FAILING))
         with self._deciding() as decider:
             found = find_faults(self.task, policy, runs, decider)
-        store.add(self.task, found.faults, policy=version_of(policy, number))
+        self._add(store, found.faults, version_of(policy, number))
         self._unsafe = np.array([run.start for run in runs])
         return {
             "runs": len(runs),
@@ -289,7 +289,13 @@ class Steps:
             found = reachable_faults(
                 self.task, policy, self._unsafe, decider, max_states=_STATES_BEHIND
             )
-        return bool(store.add(self.task, found, policy=version).new)
+        return bool(self._add(store, found, version).new)
+
+    def _add(self, store: FaultStore, faults: Sequence[Fault], version: str) -> Added:
+        """Store faults; without those whose alternatives were not found when the time ended."""
+        if self.stop.cut:
+            faults = [fault for fault in faults if fault.alternatives]
+        return store.add(self.task, faults, policy=version)
 
     def _visits(self) -> Visited:
         """States on the input policy's runs, found once."""

@@ -211,8 +211,10 @@ def _add_task(connection: sqlite3.Connection, task: Task) -> None:
 def _add_fault(connection: sqlite3.Connection, task: Task, fault: Fault, event: Event) -> str:
     """Insert a fault or note that it was seen again; what its history says of that."""
     key = _key(task, fault)
+    alternatives = json.dumps([task.actions[a] for a in fault.alternatives])
     row = connection.execute(
-        "SELECT id, fixed FROM faults WHERE task = ? AND state = ? AND action = ?", key
+        "SELECT id, fixed, alternatives FROM faults WHERE task = ? AND state = ? AND action = ?",
+        key,
     ).fetchone()
     if row is None:
         connection.execute(
@@ -221,7 +223,7 @@ def _add_fault(connection: sqlite3.Connection, task: Task, fault: Fault, event: 
             (
                 *key,
                 json.dumps(fault.outcome.tolist()),
-                json.dumps([task.actions[a] for a in fault.alternatives]),
+                alternatives,
                 fault.run,
                 fault.step,
                 int(fault.start),
@@ -231,6 +233,10 @@ def _add_fault(connection: sqlite3.Connection, task: Task, fault: Fault, event: 
         )
         _change(connection, task, fault, event)
         return "found"
+    if fault.alternatives and row[2] == "[]":  # a budget had ended before one was found
+        connection.execute(
+            "UPDATE faults SET alternatives = ? WHERE id = ?", (alternatives, row[0])
+        )
     if row[1]:
         _change(connection, task, fault, Event("reopened", event.at, event.policy))
         return "reopened"

@@ -95,6 +95,14 @@ def test_a_state_and_action_has_one_row_with_a_history(tmp_path: Path, task: Tas
     )
 
 
+def test_alternatives_that_a_budget_hid_are_added_when_known(tmp_path: Path, task: Task) -> None:
+    store = FaultStore(tmp_path / "s.db")
+    given = [fault(1, alternatives=()), fault(1, alternatives=(1, 2)), fault(1, alternatives=())]
+    for one in given:
+        store.add(task, [one])
+    assert [plain(entry.fault) for entry in store.faults(task)] == [plain(given[1])]
+
+
 def test_a_policy_that_takes_a_safe_action_fixes_a_fault_and_a_relapse_reopens_it(
     tmp_path: Path,
 ) -> None:
