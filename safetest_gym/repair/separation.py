@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.policies.trees import VECTOR, Tree, TreeEnsemblePolicy
-from safetest_gym.repair.ranking import Demand, contradicting
+from safetest_gym.repair.ranking import Demand
 
 __all__ = ["with_separation"]
 
 _CANDIDATES = 8
 """Thresholds that are tried per feature."""
+_WORD = (1 << 64) - 1
 
 
 @dataclass(slots=True)
@@ -69,13 +70,19 @@ def with_separation(
 
 
 def _grow(points: NDArray[np.float32], demands: Sequence[Demand], actions: int) -> _Growing:
+    from safetest_gym.engine.kernels.separation import CONSISTENT, split_kernel
+
+    kinds = {demand: i for i, demand in enumerate(dict.fromkeys(demands))}
+    kind = np.array([kinds[demand] for demand in demands])
+    sets = tuple(_words([demand[side] for demand in kinds], actions) for side in range(2))
+    wanted = *sets, _words([(1 << actions) - 1], actions)[0]
     tree = _Growing()
     work = [(tree.leaf(), np.arange(len(points)))]
     while work:
         node, rows = work.pop()
-        if not contradicting({demands[r] for r in rows.tolist()}, actions):
+        feature, threshold = split_kernel(points, rows, kind, wanted, _CANDIDATES)
+        if feature == CONSISTENT:
             continue
-        feature, threshold = _best_split(points, demands, rows, actions)
         below = points[rows, feature] < threshold
         tree.left[node], tree.right[node] = tree.leaf(), tree.leaf()
         tree.feature[node], tree.threshold[node] = feature, float(threshold)
@@ -83,41 +90,7 @@ def _grow(points: NDArray[np.float32], demands: Sequence[Demand], actions: int) 
     return tree
 
 
-def _best_split(
-    points: NDArray[np.float32], demands: Sequence[Demand], rows: NDArray[np.int64], actions: int
-) -> tuple[int, np.float32]:
-    """The test that leaves the fewest contradictions, of equal ones the most balanced."""
-    kinds = {demand: i for i, demand in enumerate(dict.fromkeys(demands[r] for r in rows.tolist()))}
-    kind = np.array([kinds[demands[r]] for r in rows.tolist()])
-    listed = list(kinds)
-    best: tuple[int, int] | None = None
-    split: tuple[int, np.float32] | None = None
-    for feature in range(points.shape[1]):
-        values = points[rows, feature]
-        for threshold in _thresholds(values):
-            below = values < threshold
-            stuck = 0
-            for side in (below, ~below):
-                wrong = contradicting([listed[k] for k in np.unique(kind[side]).tolist()], actions)
-                members = np.array([demand in wrong for demand in listed])
-                stuck += int(members[kind[side]].sum())
-            worth = stuck, abs(2 * int(below.sum()) - len(rows))
-            if best is None or worth < best:
-                best, split = worth, (feature, threshold)
-    assert split is not None, "demands on equal points contradict each other"
-    return split
-
-
-def _thresholds(values: NDArray[np.float32]) -> list[np.float32]:
-    """Thresholds between neighbouring values, evenly spread if there are many."""
-    distinct = np.unique(values)
-    if len(distinct) > _CANDIDATES + 1:
-        places = np.linspace(0, len(distinct) - 2, _CANDIDATES).round().astype(np.int64)
-    else:
-        places = np.arange(len(distinct) - 1)
-    return [_between(distinct[i], distinct[i + 1]) for i in places]
-
-
-def _between(low: np.float32, high: np.float32) -> np.float32:
-    middle = np.float32((np.float64(low) + np.float64(high)) / 2)
-    return middle if middle > low else high
+def _words(sets: Sequence[int], actions: int) -> NDArray[np.uint64]:
+    """Sets of actions as words of 64, shape (n, W)."""
+    words = range(-(-actions // 64))
+    return np.array([[bits >> 64 * w & _WORD for w in words] for bits in sets], np.uint64)
