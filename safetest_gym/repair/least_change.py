@@ -24,7 +24,8 @@ _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
 _IMPROVING = 0.4
 """Share of the work for better solutions, before the program that proves them."""
-_STEPS = 1000
+_FIRST, _STEPS = 600, 1000
+"""First-order steps before a first look at what they lead to, and as a rule."""
 _STARTS = ((100, 8), (400, 4), (1500, 2))
 """How many searches from different first choices, by the number of open groups."""
 _SEARCHED_UP_TO = 400
@@ -141,11 +142,12 @@ def _feasible(
 ) -> tuple[FirstOrder, Polished]:
     """A first solution; where the choices conflict, other ones are tried for a while."""
     search = FirstOrder(problem)
-    search.run(_STEPS, solver.stop)
+    search.run(_FIRST, solver.stop)
     if rows_in_play(search).sum() > _LARGE:
         found = _approached(problem, solver, search)
         if found.change is not None or winners is None:
             return search, found
+    search.run(_STEPS - _FIRST, solver.stop)
     if winners is not None:
         search.choice = winners
     polished = polish(problem, solver, search)

@@ -15,7 +15,7 @@ __all__ = ["best_split"]
 def best_split(
     points: NDArray[np.float32], demands: Sequence[Demand], actions: int, candidates: int
 ) -> tuple[int, np.float32] | None:
-    """Feature and threshold that leave the fewest demands in contradictions; None if there are none.
+    """Feature and threshold that leave the fewest demands in contradictions; None if none is.
 
     Of equal tests it is the most balanced, then the first.
     """

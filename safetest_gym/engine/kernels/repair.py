@@ -66,12 +66,14 @@ def dual_slope_kernel(
     """Fill out[j, a] with the rows' pull on x under prices y: the transposed product."""
     out[:] = 0.0
     for r in range(owner.shape[0]):
-        if y[r] != 0.0:
-            i = owner[r]
+        price = y[r]
+        if price != 0.0:
+            # Unsigned, so that nothing looks whether it counts from the end.
+            i, p, q = np.uint64(owner[r]), np.uint64(good[r]), np.uint64(bad[r])
             for k in range(index.shape[1]):
-                pull = value[i, k] * y[r]
-                out[index[i, k], good[r]] += pull
-                out[index[i, k], bad[r]] -= pull
+                pull, j = value[i, k] * price, np.uint32(index[i, k])
+                out[j, p] += pull
+                out[j, q] -= pull
 
 
 @njit(cache=True, nogil=True)
@@ -102,10 +104,11 @@ def primal_dual_kernel(
                     x_sum[j, a] += new
                     ahead[j, a] = 2.0 * new - old
         for r in range(owner.shape[0]):
-            i, p, q = owner[r], good[r], bad[r]
+            i, p, q = np.uint64(owner[r]), np.uint64(good[r]), np.uint64(bad[r])
             total = 0.0
             for k in range(width):
-                total += value[i, k] * (ahead[index[i, k], p] - ahead[index[i, k], q])
+                j = np.uint32(index[i, k])
+                total += value[i, k] * (ahead[j, p] - ahead[j, q])
             y[r] = min(max(y[r] + dual[r] * (need[r] - total), 0.0), cap[r])
             y_sum[r] += y[r]
 
