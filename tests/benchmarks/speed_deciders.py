@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from pathlib import Path
-from time import process_time
 from typing import Any
 
+from safetest_gym.bench.speed_work import decision_rate
 from safetest_gym.bench.timing import peak_megabytes, stopwatch
 from tests.benchmarks.harness import SHARED, Facts, Report, Runner, Work, main
 from tests.benchmarks.storm_safety import safe_set_with_storm
@@ -19,7 +19,6 @@ from tests.benchmarks.storm_safety import safe_set_with_storm
 LINE = SHARED / "models" / "planning" / "one_way_line_15_10_det.jani"
 FERRY = Path(__file__).resolve().parents[1] / "data" / "ferry.jani"
 ALGORITHMS = ("otf", "ipi", "npi", "tarjan", "propu", "vi", "lrtdp", "lao")
-PASSES = 5
 SAFE = 16_231
 LAYERS = (50_000, 100_000, 200_000)
 FLAPPY = (8, 16, 32, 64, 128, 256)
@@ -33,39 +32,8 @@ def _line() -> Any:
 
 
 def queries(*, algorithm: str, fresh: bool, order: Any = None, cap_seconds: float = 10.0) -> Facts:
-    """Decide the line's start states one after the other, up to a limit of time.
-
-    A fresh cache knows no state; the order of actions that otf has learnt stays. Of several
-    passes the fastest counts; the first one, in which otf learns, is given as well.
-    """
-    from safetest_gym.deciders import Budget, make_decider
-
-    starts = _line().initial.enumerate(1000)
-    decider = make_decider(algorithm, _line(), order=order, budget=Budget(seconds=0.2))
-    decider.decide_many(starts[:20])  # loads kernels
-    decider.clear()
-    decider.budget = Budget(seconds=cap_seconds)
-    passes = [_decide_all(decider, starts, fresh=fresh, cap_seconds=cap_seconds)]
-    while len(passes) < PASSES and sum(facts["seconds"] for facts in passes) < cap_seconds / 2:
-        if not fresh:
-            decider.clear()
-        passes.append(_decide_all(decider, starts, fresh=fresh, cap_seconds=cap_seconds))
-    return {**max(passes, key=lambda facts: facts["rate"]), "first": passes[0]["rate"]}
-
-
-def _decide_all(decider: Any, starts: Any, *, fresh: bool, cap_seconds: float) -> Facts:
-    done = unknown = 0
-    end = process_time() + cap_seconds
-    with stopwatch() as watch:
-        if not fresh:
-            done, unknown = len(starts), int((decider.decide_many(starts) == 0).sum())
-        while done < len(starts):
-            decider.forget_facts()
-            unknown += not decider.decide(starts[done])
-            done += 1
-            if process_time() > end:
-                break
-    return {"seconds": watch.seconds, "rate": done / watch.seconds, "unknown": unknown}
+    """Decide the line's start states, see `decision_rate`."""
+    return decision_rate(_line(), algorithm, fresh=fresh, limit=cap_seconds, order=order)
 
 
 def whole() -> Facts:

@@ -21,7 +21,7 @@ def best_split(
     """
     if not _stuck(demands, actions):
         return None
-    tests = []
+    tests: list[tuple[int, int, int, int, np.float32]] = []
     for feature, column in enumerate(points.T):
         for threshold in _thresholds(column, candidates):
             below = column < threshold

@@ -71,9 +71,9 @@ def dual_slope_kernel(
             # Unsigned, so that nothing looks whether it counts from the end.
             i, p, q = np.uint64(owner[r]), np.uint64(good[r]), np.uint64(bad[r])
             for k in range(index.shape[1]):
-                pull, j = value[i, k] * price, np.uint32(index[i, k])
-                out[j, p] += pull
-                out[j, q] -= pull
+                pull, row = value[i, k] * price, np.uint32(index[i, k])
+                out[row, p] += pull
+                out[row, q] -= pull
 
 
 @njit(cache=True, nogil=True)
@@ -107,8 +107,8 @@ def primal_dual_kernel(
             i, p, q = np.uint64(owner[r]), np.uint64(good[r]), np.uint64(bad[r])
             total = 0.0
             for k in range(width):
-                j = np.uint32(index[i, k])
-                total += value[i, k] * (ahead[j, p] - ahead[j, q])
+                row = np.uint32(index[i, k])
+                total += value[i, k] * (ahead[row, p] - ahead[row, q])
             y[r] = min(max(y[r] + dual[r] * (need[r] - total), 0.0), cap[r])
             y_sum[r] += y[r]
 
