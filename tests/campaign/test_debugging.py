@@ -35,6 +35,7 @@ from safetest_gym.policies import (
     load_policy,
 )
 from safetest_gym.repair.repairing import RepairOptions
+from safetest_gym.repair.stop import HardStop
 from safetest_gym.task import Task, load_task
 from tests.cli.test_faults import network
 
@@ -291,6 +292,30 @@ def test_seconds_that_are_over_end_a_test_that_goes_on_later(tmp_path: Path) -> 
     resumed = debug_policy(line(), trees(), config=whole, directory=tmp_path)
     assert resumed.end in ("no-fault", "iterations")
     assert resumed.iterations[0].faults_new > 0
+
+
+def test_faults_whose_alternatives_time_hid_are_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late: list[bool] = []
+
+    def hidden(_: Any, states: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        late.append(True)
+        return np.zeros((len(states), line().num_actions), np.bool_)
+
+    monkeypatch.setattr("safetest_gym.faults.exhaustive.safe_alternatives", hidden)
+    monkeypatch.setattr(HardStop, "left", lambda stop: 0.0 if late else stop.seconds)
+    few = TestPlan(runs=1)
+    cut = debug_policy(
+        line(), trees(), config=config("leaves", test=few, seconds=1e6), directory=tmp_path
+    )
+    assert (cut.end, cut.iterations[0].faults_total) == ("seconds", cut.iterations[0].unsafe_runs)
+    monkeypatch.undo()
+    resumed = debug_policy(
+        line(), trees(), config=config("leaves", test=few, seconds=1e7), directory=tmp_path
+    )
+    assert resumed.iterations[0].faults_total > cut.iterations[0].faults_total
+    assert resumed.iterations[0].faults_open == 0
 
 
 def test_a_loop_that_settles_ends_with_a_proof_and_changes_only_faults(tmp_path: Path) -> None:
