@@ -71,6 +71,8 @@ class FirstOrder:
         violated = needs > 0
         self._typical = float(needs[violated].mean()) if violated.any() else 1.0
         self._weight = 1.0 / self._typical
+        self._sums = np.zeros_like(self.x), np.zeros_like(self.y)
+        self._since, self._reference = 0, np.inf
         self.settled = False
 
     def _chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -89,15 +91,14 @@ class FirstOrder:
 
     def run(self, steps: int, stop: HardStop, tolerance: float = 1e-3) -> None:
         """Go on for a number of steps, until converged or stopped."""
-        sums = np.zeros_like(self.x), np.zeros_like(self.y)
-        since, reference = 0, np.inf
+        sums = self._sums
         for _ in range(0, steps, _PERIOD):
             if stop.over():
                 return
             moved = self._advance(sums)
-            since += _PERIOD
+            self._since += _PERIOD
             error = self._error(self.x, self.y)
-            average = sums[0] / since, sums[1] / since
+            average = sums[0] / self._since, sums[1] / self._since
             averaged = self._error(*average)
             if not moved and min(error, averaged) < tolerance:
                 if averaged < error:
@@ -105,11 +106,11 @@ class FirstOrder:
                 self.settled = True
                 return
             better = min(error, averaged)
-            if better < 0.4 * reference or since >= 12 * _PERIOD:
+            if better < 0.4 * self._reference or self._since >= 12 * _PERIOD:
                 if averaged < error:
                     self._place(*average)
                 sums[0][:], sums[1][:] = 0.0, 0.0
-                since, reference = 0, better
+                self._since, self._reference = 0, better
 
     def _place(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         self.x[:], self.y[:] = x, y
