@@ -103,7 +103,9 @@ def _facts(rows: Sequence[Row], wanted: Cell, key: str) -> list[float]:
     return [
         row.facts[key]
         for row in rows
-        if row.facts and all(row.cell.get(name) == value for name, value in wanted.items())
+        if row.facts
+        and key in row.facts
+        and all(row.cell.get(name) == value for name, value in wanted.items())
     ]
 
 
@@ -158,7 +160,7 @@ def _decided(rows: Sequence[Row], wanted: Cell) -> list[list[str]]:
         name = f"otf beside {other}: {starts} start states decided/s, {cache} cache"
         lines += _compared(name, rows, wanted, other, "otf")
     first = _facts(rows, {**wanted, "tool": "otf"}, "first")
-    if lines and wanted["fresh"]:
+    if lines and first and wanted["fresh"]:
         best, name = max(found.values()), "otf in its first pass, in which it learns"
         texts = [f"{max(first):,.0f}", *lines[0][2:3], f"{max(first) / best:.1f}"]
         lines.append([f"{name}: {starts} start states decided/s, {cache} cache", *texts])

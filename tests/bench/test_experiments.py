@@ -127,10 +127,20 @@ def test_speed_shows_the_ratio_to_a_peer() -> None:
 def test_otf_is_compared_with_the_best_other_algorithm_first() -> None:
     cell = {"work": "query", "model": speed.PUBLISHED, "fresh": True, "repeat": 0}
     rates = {"otf": 300.0, "npi": 10.0, "tarjan": 200.0}
-    rows = [Row({**cell, "tool": tool}, {"rate": rate}) for tool, rate in rates.items()]
-    first, second = speed.EXPERIMENT.present(rows).tables[0].rows
-    assert first[0].startswith("otf beside tarjan: published start states")
-    assert (first[3], second[3]) == ("1.5", "30.0")
+    rows = [
+        Row({**cell, "tool": tool}, {"rate": rate, "first": 0.9 * rate})
+        for tool, rate in rates.items()
+    ]
+    best, second, learning = speed.EXPERIMENT.present(rows).tables[0].rows
+    assert best[0].startswith("otf beside tarjan: published start states")
+    assert (best[3], second[3]) == ("1.5", "30.0")
+    assert learning[1:] == ["270", "tarjan 200", "1.4"]
+
+
+def test_rates_measured_before_first_passes_were_told_are_shown() -> None:
+    cell = {"work": "query", "model": speed.PUBLISHED, "fresh": True, "repeat": 0}
+    rows = [Row({**cell, "tool": tool}, {"rate": 2.0}) for tool in ("otf", "ipi")]
+    assert len(speed.EXPERIMENT.present(rows).tables[0].rows) == 1
 
 
 def test_published_start_states_are_left_out_where_they_are_missing(
