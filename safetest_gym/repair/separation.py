@@ -70,7 +70,7 @@ def with_separation(
 
 
 def _grow(points: NDArray[np.float32], demands: Sequence[Demand], actions: int) -> _Growing:
-    from safetest_gym.engine.kernels.separation import CONSISTENT, split_kernel
+    from safetest_gym.engine.kernels.separation import CONSISTENT, INSEPARABLE, split_kernel
 
     kinds = {demand: i for i, demand in enumerate(dict.fromkeys(demands))}
     kind = np.array([kinds[demand] for demand in demands])
@@ -83,6 +83,7 @@ def _grow(points: NDArray[np.float32], demands: Sequence[Demand], actions: int) 
         feature, threshold = split_kernel(points, rows, kind, wanted, _CANDIDATES)
         if feature == CONSISTENT:
             continue
+        assert feature != INSEPARABLE, "demands on equal points contradict each other"
         below = points[rows, feature] < threshold
         tree.left[node], tree.right[node] = tree.leaf(), tree.leaf()
         tree.feature[node], tree.threshold[node] = feature, float(threshold)

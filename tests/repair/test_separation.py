@@ -69,3 +69,10 @@ def test_no_leaf_of_a_new_tree_has_contradicting_demands(seed: int) -> None:
     assert len(leaves) > 1
     assert not any(contradicting(members, 4) for members in leaves.values())
     assert not tree.values.any()
+
+
+def test_demands_on_equal_points_that_contradict_each_other_are_not_passed_over() -> None:
+    policy = forest(0, trees=2, nodes=3, actions=4, vector=True)
+    points = np.zeros((2, len(policy.interface.columns)), np.float32)
+    with pytest.raises(AssertionError, match="equal points"):
+        with_separation(policy, points, [(1, 2), (2, 1)])

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["CONSISTENT", "split_kernel", "stuck_kernel"]
+__all__ = ["CONSISTENT", "INSEPARABLE", "split_kernel", "stuck_kernel"]
 
 CONSISTENT = -1
 """Instead of a feature: one ranking serves all demands of the node."""
+INSEPARABLE = -2
+"""Instead of a feature: demands contradict each other, and all points are equal."""
 
 
 @njit(cache=True, nogil=True)
@@ -61,11 +63,10 @@ def stuck_kernel(good: Any, bad: Any, counts: Any, every: Any, scratch: Any) -> 
 
 @njit(cache=True, nogil=True)
 def split_kernel(points: Any, rows: Any, kinds: Any, demands: Any, candidates: int) -> Any:
-    """Feature and threshold of the best test for some rows, or `CONSISTENT`.
+    """Feature and threshold of the best test for some rows, `CONSISTENT` or `INSEPARABLE`.
 
     Best leaves the fewest demands stuck below and above together; of equal ones it is the most
-    balanced, then the first. There must be one, that is, two of the rows' points differ if
-    their demands contradict each other.
+    balanced, then the first.
 
     ``points``: float32 (n, F). ``kinds``: (n,). ``demands``: good, bad and all actions.
     ``candidates``: thresholds between neighbouring values that are tried per feature, evenly
@@ -78,7 +79,7 @@ def split_kernel(points: Any, rows: Any, kinds: Any, demands: Any, candidates: i
     if stuck_kernel(good, bad, counts, every, scratch) == 0:
         return CONSISTENT, np.float32(0)
     values, below = np.empty(len(rows), np.float32), np.empty_like(counts)
-    best_feature, best_threshold = CONSISTENT, np.float32(0)
+    best_feature, best_threshold = INSEPARABLE, np.float32(0)
     least, balance = -1, 0
     for feature in range(points.shape[1]):
         for i in range(len(rows)):
