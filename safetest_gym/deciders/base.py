@@ -188,8 +188,15 @@ class Decider(ABC):
 
     def decide(self, state: NDArray[Any]) -> Verdict:
         """Is there a way to surely never fail from ``state``?"""
-        verdict: Verdict = _VERDICTS[self.decide_many(np.asarray(state).reshape(1, -1))[0]]
-        return verdict
+        row = self.space.packed(np.asarray(state).reshape(1, -1))
+        root = int(self._numbers(row)[0])
+        found = self.verdict[root]
+        if found == 0:
+            self._search(root)
+            found = self.verdict[root]
+        self._queries += 1
+        self._unknown += int(found == 0)
+        return _VERDICTS[found]
 
     def decide_many(self, states: NDArray[Any]) -> NDArray[np.uint8]:
         """Verdicts of state vectors (n, V), as numbers of `Verdict`."""
@@ -325,17 +332,21 @@ class Decider(ABC):
             space.block, space.states, space.table, self.verdict, self.counters, rows, found
         )
         space.known = int(self.counters[k.KNOWN])
-        self._continue(code)
+        if code != k.DONE:
+            self._continue(code)
         return found
 
     def _tidy(self) -> None:
         """Put right what an interrupt just behind a kernel may have left."""
         space, counters = self.space, self.counters
-        space.known = max(space.known, int(counters[k.KNOWN]))
-        junk = int(counters[k.JUNK])
-        if junk > space.known:
-            space.forget(space.known, junk)
-        counters[k.JUNK] = 0
+        known = counters[k.KNOWN]
+        if known > space.known:
+            space.known = int(known)
+        junk = counters[k.JUNK]
+        if junk != 0:
+            if junk > space.known:
+                space.forget(space.known, int(junk))
+            counters[k.JUNK] = 0
 
     def _search_all(self, roots: NDArray[np.int64]) -> None:
         """Settle all of them, as far as the budget allows for each."""

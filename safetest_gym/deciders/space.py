@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetest_gym.engine.kernels import context as c
 from safetest_gym.engine.kernels.actions import APP, LEARN, RAND, RANKED
 from safetest_gym.engine.kernels.intern import intern_rows_kernel, rehash_kernel
-from safetest_gym.engine.kernels.lookup import find_kernel, forget_kernel
+from safetest_gym.engine.kernels.lookup import find_kernel, forget_kernel, refill_kernel
 from safetest_gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class StateSpace:
         self._ranked = np.arange(task.num_actions)
         self.table = np.zeros(_LEAST_TABLE, np.int32)
         self._columns: list[tuple[NDArray[Any], int]] = []
+        self._places: NDArray[np.int64] | None = None
         self._make_block()
 
     def follow(self, policy: Policy | None) -> None:
@@ -108,9 +109,15 @@ class StateSpace:
             self.scratch[6, actions] = np.arange(len(actions))
 
     def column(self, dtype: type[np.generic], fill: int = 0) -> NDArray[Any]:
-        """An array with one entry per state; it grows in place along with the states."""
+        """An array with one entry per state; it grows in place along with the states.
+
+        ``fill`` is 0 or -1.
+        """
+        if fill not in (0, -1):
+            raise ValueError("all bytes of what fills a column must be equal")
         column = np.full(len(self.states), fill, dtype)
         self._columns.append((column, fill))
+        self._places = None
         return column
 
     def clear(self) -> None:
@@ -122,12 +129,16 @@ class StateSpace:
 
     def forget(self, first: int, last: int) -> None:
         """Forget the states numbered last."""
+        if self._places is None:
+            self._places = np.array(
+                [(column.ctypes.data, column.itemsize, fill) for column, fill in self._columns],
+                np.int64,
+            )
         if (last - first) * 16 > len(self.table) and first == 0:
             self.table.fill(0)
         else:
             forget_kernel(self.states, self.table, first, last)
-        for column, fill in self._columns:
-            column[first:last] = fill
+        refill_kernel(self._places, first, last)
         self.known = first
 
     def _make_block(self) -> None:
@@ -180,6 +191,7 @@ class StateSpace:
         """Room for ``needed`` states and their table; an interrupt does no harm."""
         if needed > len(self.states):
             before = len(self.states)
+            self._places = None
             capacity = max(needed, before + before // 2)
             for column, fill in self._columns:
                 column.resize(capacity, refcheck=False)

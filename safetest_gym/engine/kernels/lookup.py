@@ -6,9 +6,10 @@ from typing import Any
 
 from numba import njit
 
+from safetest_gym.engine.kernels.choose import uint8_at
 from safetest_gym.engine.kernels.intern import spread
 
-__all__ = ["find_kernel", "forget_kernel"]
+__all__ = ["find_kernel", "forget_kernel", "refill_kernel"]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -24,6 +25,16 @@ def forget_kernel(states: Any, table: Any, first: int, last: int) -> None:
         while table[at] != s + 1:
             at = (at + 1) & mask
         table[at] = 0
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def refill_kernel(columns: Any, first: int, last: int) -> None:
+    """Fill the entries ``first : last`` of columns, given as (address, bytes per entry, byte)."""
+    for i in range(columns.shape[0]):
+        size = columns[i, 1]
+        memory = uint8_at(columns[i, 0])
+        for at in range(first * size, last * size):
+            memory[at] = columns[i, 2]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
