@@ -196,7 +196,8 @@ class Decider(ABC):
             found = self.verdict[root]
         self._queries += 1
         self._unknown += int(found == 0)
-        return _VERDICTS[found]
+        verdict: Verdict = _VERDICTS[found]
+        return verdict
 
     def decide_many(self, states: NDArray[Any]) -> NDArray[np.uint8]:
         """Verdicts of state vectors (n, V), as numbers of `Verdict`."""
