@@ -5,14 +5,14 @@ Only rows that matter are in it: those near the given point, and what its soluti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.first_order import FirstOrder, Rows
 from safetest_gym.repair.problem import RepairProblem
-from safetest_gym.repair.solver import Program, Solution, SolverChoice
+from safetest_gym.repair.solver import Basis, Program, Solution, SolverChoice
 
 __all__ = ["Polished", "comparison_program", "polish", "rows_in_play"]
 
@@ -102,9 +102,10 @@ def polish(
     columns, used = _promising(search), rows_in_play(search)
     near = _near(rows.needs(problem, choice, problem.features.scores(search.x)))
     best, cost, settled = None, np.inf, True
+    programs = _Programs(problem, solver, rows)
     while (must := best is None and necessary) or not solver.stop.over():
         chosen = np.flatnonzero(used)
-        solution, found = _solve(problem, solver, (rows, chosen, choice), (columns, must))
+        solution, found = programs.solve(chosen, choice, columns, necessary=must)
         if found is None and not columns.all():
             columns = np.ones_like(columns)
             continue
@@ -151,24 +152,53 @@ def _near(needs: NDArray[np.float64]) -> float:
     return 0.02 * float(np.median(np.abs(needs))) if len(needs) else 0.0
 
 
-def _solve(
-    problem: RepairProblem,
-    solver: SolverChoice,
-    rows: tuple[Rows, NDArray[np.int64], NDArray[np.int64]],
-    how: tuple[NDArray[np.bool_], bool],
-) -> tuple[Solution, NDArray[np.float64] | None]:
-    comparisons, chosen, choice = rows
-    allowed, necessary = how
-    owner, bad = comparisons.owner[chosen], comparisons.bad[chosen]
-    good = choice[owner]
-    index = problem.features.index[owner].astype(np.int64) * problem.num_actions
-    touched = np.unique(np.concatenate([index + good[:, None], index + bad[:, None]]))
-    columns = touched[allowed[touched] & problem.features.allowed.ravel()[touched]]
-    program = comparison_program(problem, owner, good, bad, columns)
-    solution = solver.solve(program, necessary=necessary)
-    if solution.point is None:
-        return solution, None
-    change = np.zeros(problem.features.allowed.shape)
-    width = len(columns)
-    change.ravel()[columns] = solution.point[:width] - solution.point[width : 2 * width]
-    return solution, change
+class _Programs:
+    """Linear programs over comparisons, each begun where the one before ended."""
+
+    def __init__(self, problem: RepairProblem, solver: SolverChoice, rows: Rows) -> None:
+        self._problem, self._solver, self._rows = problem, solver, rows
+        self._is_begun = False
+        self._basic_parts = np.zeros((2, problem.features.allowed.size), np.bool_)
+        self._basic_violations = np.zeros(len(problem), np.bool_)
+        self._basic_rows = np.ones(len(rows.owner), np.bool_)
+
+    def solve(
+        self,
+        chosen: NDArray[np.int64],
+        choice: NDArray[np.int64],
+        allowed: NDArray[np.bool_],
+        *,
+        necessary: bool,
+    ) -> tuple[Solution, NDArray[np.float64] | None]:
+        """The least change (J, A), under the chosen rows, of the allowed entries (flat)."""
+        problem = self._problem
+        owner, bad = self._rows.owner[chosen], self._rows.bad[chosen]
+        good = choice[owner]
+        index = problem.features.index[owner].astype(np.int64) * problem.num_actions
+        touched = np.unique(np.concatenate([index + good[:, None], index + bad[:, None]]))
+        columns = touched[allowed[touched] & problem.features.allowed.ravel()[touched]]
+        program = comparison_program(problem, owner, good, bad, columns)
+        soft = np.unique(owner[~problem.hard[owner]])
+        if self._is_begun:
+            program = replace(program, basis=self._basis(columns, soft, chosen))
+        solution = self._solver.solve(program, necessary=necessary)
+        if solution.point is None:
+            return solution, None
+        width = len(columns)
+        if solution.basis is not None:
+            self._is_begun = True
+            parts = solution.basis.columns
+            self._basic_parts[:, columns] = parts[: 2 * width].reshape(2, width)
+            self._basic_violations[soft] = parts[2 * width :]
+            self._basic_rows[chosen] = solution.basis.rows
+        change = np.zeros(problem.features.allowed.shape)
+        change.ravel()[columns] = solution.point[:width] - solution.point[width : 2 * width]
+        return solution, change
+
+    def _basis(
+        self, columns: NDArray[np.int64], soft: NDArray[np.int64], chosen: NDArray[np.int64]
+    ) -> Basis:
+        parts = self._basic_parts[:, columns].ravel()
+        return Basis(
+            np.concatenate([parts, self._basic_violations[soft]]), self._basic_rows[chosen]
+        )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from safetest_gym.repair.solver import INTEGRALITY, Allowance, Program, Solution
+from safetest_gym.repair.solver import INTEGRALITY, Allowance, Basis, Program, Solution
 
 __all__ = ["solve_highs"]
 
@@ -47,13 +47,16 @@ def solve_highs(program: Program, allowance: Allowance) -> Solution:
     solver.setOptionValue("mip_rel_gap", allowance.gap)
     solver.setOptionValue("mip_feasibility_tolerance", INTEGRALITY)
     solver.setOptionValue("threads", 1)
-    interior = program.integer is None and program.size > _INTERIOR_FROM
+    known = program.basis is not None
+    interior = program.integer is None and program.size > _INTERIOR_FROM and not known
     if interior:
         solver.setOptionValue("solver", "ipm")
     elif program.integer is None:
         # Presolve may find a program infeasible without a ray that explains it.
         solver.setOptionValue("presolve", "off")
     solver.passModel(_model(highspy, program))
+    if program.basis is not None:
+        solver.setBasis(_to_highs(highspy, program.basis))
     if program.guess is not None:
         guess = highspy.HighsSolution()
         guess.col_value = program.guess.tolist()
@@ -108,10 +111,30 @@ def _solution(highspy: Any, solver: Any, program: Program) -> Solution:
     else:
         bound = float(info.objective_function_value) if optimal else -np.inf
     point = np.array(solver.getSolution().col_value) if found else None
+    basis = None if integer or not optimal else _from_highs(highspy, solver.getBasis())
     if not optimal:
         name = "feasible" if found else "unknown"
         return Solution(status=name, point=point, bound=bound, conflict=none)  # type: ignore[arg-type]  # one of the two
-    return Solution(status="optimal", point=point, bound=bound, conflict=none)
+    return Solution(status="optimal", point=point, bound=bound, conflict=none, basis=basis)
+
+
+def _to_highs(highspy: Any, basis: Basis) -> Any:
+    kinds = (highspy.HighsBasisStatus.kLower, highspy.HighsBasisStatus.kBasic)
+    result = highspy.HighsBasis()
+    result.col_status = [kinds[is_basic] for is_basic in basis.columns.tolist()]
+    result.row_status = [kinds[is_basic] for is_basic in basis.rows.tolist()]
+    return result
+
+
+def _from_highs(highspy: Any, basis: Any) -> Basis | None:
+    if not basis.valid:
+        return None
+    basic = highspy.HighsBasisStatus.kBasic
+    columns, rows = (
+        np.array([status == basic for status in part], np.bool_)
+        for part in (basis.col_status, basis.row_status)
+    )
+    return Basis(columns, rows)
 
 
 def _infeasible(highspy: Any) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ __all__ = [
     "INTEGRALITY",
     "RESTRICTED_SIZE",
     "Allowance",
+    "Basis",
     "Program",
     "Solution",
     "SolverChoice",
@@ -32,6 +33,18 @@ RESTRICTED_SIZE = 2000
 """Variables, and constraints, that the licence inside Gurobi's wheel allows."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """Which columns and rows of a linear program a vertex is not bound by: the basic ones.
+
+    From that of a similar program, with as many basic ones as there are rows or nearly so,
+    a solver gets to the optimum in few steps.
+    """
+
+    columns: NDArray[np.bool_]
+    rows: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Program:
     """Minimise ``cost @ x`` under ``row_lower <= A x`` and bounds; ``A`` row by row.
@@ -40,6 +53,7 @@ class Program:
         start, columns, values: row r has ``columns[start[r]:start[r + 1]]``.
         integer: which variables must be integers.
         guess: a feasible point to begin with, if known.
+        basis: for a linear program whose variables have no upper bounds, where to begin.
     """
 
     cost: NDArray[np.float64]
@@ -51,6 +65,7 @@ class Program:
     row_lower: NDArray[np.float64]
     integer: NDArray[np.bool_] | None = None
     guess: NDArray[np.float64] | None = None
+    basis: Basis | None = None
 
     @property
     def size(self) -> int:
@@ -69,6 +84,7 @@ class Solution:
             the solver did not say.
         work: units it took, see `Allowance`; 0 for linear programs.
         late: the clock ended it.
+        basis: of the point, where a linear program is solved and the solver has one.
     """
 
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -77,6 +93,7 @@ class Solution:
     conflict: NDArray[np.int64]
     work: float = 0.0
     late: bool = False
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

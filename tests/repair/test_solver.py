@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from safetest_gym.errors import ConfigError
 from safetest_gym.repair.repairing import RepairOptions
-from safetest_gym.repair.solver import RESTRICTED_SIZE, Program, choose_solver
+from safetest_gym.repair.solver import RESTRICTED_SIZE, Basis, Program, choose_solver
 from tests.repair.faulty import faults_of, forest
 
 SOLVERS: tuple[Any, ...] = ("gurobi", "highs")
@@ -59,6 +60,26 @@ def test_an_infeasible_program_names_the_rows_that_conflict(name: Any) -> None:
     solution = _solver(name).solve(_program(rows, [3, -2, 1]), 10)
     assert solution.status == "infeasible"
     assert solution.conflict.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("seed", range(10))
+def test_where_a_solver_begins_changes_no_optimum(name: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, least = rng.random((30, 40)), rng.random(30)
+    first = _solver(name).solve(_program(rows[:20], least[:20]))
+    cold = _solver(name).solve(_program(rows, least))
+    known = Basis(np.zeros(40, np.bool_), np.ones(20, np.bool_))
+    if first.basis is not None:
+        known = first.basis
+        assert known.columns.sum() + known.rows.sum() == 20
+        assert (first.point[~known.columns] == 0).all()
+    new = np.ones(10, np.bool_)
+    for columns in (known.columns, rng.random(40) < 0.5, np.ones(40, np.bool_)):
+        basis = Basis(columns, np.concatenate([known.rows, new]))
+        warm = _solver(name).solve(replace(_program(rows, least), basis=basis))
+        assert warm.status == "optimal"
+        assert warm.bound == pytest.approx(cold.bound)
 
 
 def test_highs_explains_infeasible_programs_that_interior_points_solve() -> None:
