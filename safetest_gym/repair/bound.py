@@ -7,6 +7,7 @@ of parts that meets the cuts is the bound.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.solver import Program, SolverChoice
 
-__all__ = ["disjunctive_cuts", "lower_bound"]
+__all__ = ["Relaxed", "disjunctive_cuts", "relaxed"]
 
 _ENTRIES = 500_000
 """Size of the linear program; it decides how many groups have a cut in it."""
@@ -24,7 +25,20 @@ _LOOK = 50
 _CLOSE = 2e-3
 
 
-def lower_bound(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice) -> float:
+@dataclass(frozen=True, slots=True, eq=False)
+class Relaxed:
+    """What the cuts alone demand.
+
+    Attributes:
+        bound: no change that meets the demands costs less.
+        change: shape (J, A), the change that meets the cuts at that cost, or nearly so.
+    """
+
+    bound: float
+    change: NDArray[np.float64]
+
+
+def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice) -> Relaxed:
     """A bound from the cuts of the hard groups with the highest prices (G,).
 
     The linear program over the cuts is solved if the solver's licence and the clock allow
@@ -34,20 +48,32 @@ def lower_bound(problem: RepairProblem, prices: NDArray[np.float64], solver: Sol
     ordered = hard[np.argsort(-prices[hard], kind="stable")]
     width = 2 * problem.features.index.shape[1] * problem.num_actions
     cuts = disjunctive_cuts(problem.take(np.sort(ordered[: max(_ENTRIES // width, 1)])))
-    if not cuts.shape[0]:
-        return 0.0
-    program = _covering_program(cuts)
-    if solver.allows(program) and not solver.stop.over():
+    columns = np.unique(cuts.indices)
+    program = _covering_program(cuts[:, columns])
+    if cuts.shape[0] and solver.allows(program) and not solver.stop.over():
         solution = solver.solve(program)
-        if solution.status == "optimal":
-            return float(solution.bound * (1 - _ROUNDING))
+        if solution.status == "optimal" and solution.point is not None:
+            bound = float(solution.bound * (1 - _ROUNDING))
+            return Relaxed(bound, _change(problem, columns, solution.point))
     cuts = disjunctive_cuts(problem.take(hard[prices[hard] > 0]))
-    return _covering_bound(cuts[:, np.unique(cuts.indices)]) if cuts.shape[0] else 0.0
+    columns = np.unique(cuts.indices)
+    bound, parts = _covering_bound(cuts[:, columns])
+    return Relaxed(bound, _change(problem, columns, parts))
+
+
+def _change(
+    problem: RepairProblem, columns: NDArray[np.int64], parts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    allowed = problem.features.allowed
+    both = np.zeros(2 * allowed.size)
+    both[columns] = parts
+    change = both[: allowed.size] - both[allowed.size :]
+    return np.asarray(change.reshape(allowed.shape), dtype=np.float64)
 
 
 def _covering_program(cuts: Any) -> Program:
     """``min sum(x), C x >= 1, x >= 0``."""
-    used = cuts[:, np.unique(cuts.indices)].tocsr()
+    used = cuts.tocsr()
     width = used.shape[1]
     return Program(
         cost=np.ones(width),
@@ -106,8 +132,10 @@ def disjunctive_cuts(problem: RepairProblem) -> Any:
     return matrix
 
 
-def _covering_bound(cuts: Any, steps: int = 1500) -> float:
-    """Lower bound of ``min sum(x), C x >= 1, x >= 0`` by restarted primal-dual steps."""
+def _covering_bound(cuts: Any, steps: int = 1500) -> tuple[float, NDArray[np.float64]]:
+    """Lower bound of ``min sum(x), C x >= 1, x >= 0`` by restarted primal-dual steps, and x."""
+    if not cuts.shape[0]:
+        return 0.0, np.zeros(cuts.shape[1])
     transposed = cuts.T.tocsr()
     size = abs(cuts)
     tau = 1.0 / np.maximum(np.asarray(size.sum(axis=0)).ravel(), 1e-12)
@@ -130,7 +158,7 @@ def _covering_bound(cuts: Any, steps: int = 1500) -> float:
                 sums, since = [np.zeros_like(x), np.zeros_like(y)], 0
                 if x.sum() - best <= _CLOSE * x.sum() and (cuts @ x).min() > 1 - _CLOSE:
                     break
-    return best
+    return best, x
 
 
 def _proved(transposed: Any, y: NDArray[np.float64]) -> float:

@@ -49,25 +49,24 @@ class Rows:
 class FirstOrder:
     """One search; `run` can be called again to go on.
 
+    Args:
+        near: the change (J, A) to begin with; it decides which good actions come first.
+
     Attributes:
         x: the change, shape (J, A).
         y: price of every row.
         choice: the good action by which each group is to be met.
     """
 
-    def __init__(self, problem: RepairProblem, rng: np.random.Generator | None = None) -> None:
+    def __init__(self, problem: RepairProblem, near: NDArray[np.float64] | None = None) -> None:
         self.problem = problem
         self.rows = Rows.of(problem)
         shape = problem.features.allowed.shape
-        self.x = np.zeros(shape)
+        self.x = np.zeros(shape) if near is None else near.copy()
         self.y = np.zeros(len(self.rows.owner))
-        self._scores = problem.features.base.copy()
-        shown = self._scores
-        if rng is not None:
-            spread = self._scores.std() + 1e-9
-            shown = shown + rng.normal(0, 0.3 * spread, shown.shape)
-        self.choice = self._chosen(shown)
-        needs = self.rows.needs(problem, self.choice, self._scores)
+        self._scores = problem.features.scores(self.x)
+        self.choice = self._chosen(self._scores)
+        needs = self.rows.needs(problem, self.choice, problem.features.base)
         violated = needs > 0
         self._typical = float(needs[violated].mean()) if violated.any() else 1.0
         self._weight = 1.0 / self._typical
@@ -78,6 +77,12 @@ class FirstOrder:
     def _chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         best = np.where(self.problem.good, scores, -np.inf).argmax(axis=1)
         return np.asarray(best, dtype=np.int64)
+
+    @property
+    def prices(self) -> NDArray[np.float64]:
+        """What the demands of every group cost, shape (G,)."""
+        sums = np.bincount(self.rows.owner, self.y, len(self.problem))
+        return np.asarray(sums, dtype=np.float64)
 
     def slope(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """What one unit of change earns at prices y, shape (J, A)."""

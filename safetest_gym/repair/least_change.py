@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.repair.bound import lower_bound
+from safetest_gym.repair.bound import Relaxed, relaxed
 from safetest_gym.repair.exact import solve_exactly
 from safetest_gym.repair.first_order import FirstOrder
 from safetest_gym.repair.fixed_choice import Polished, polish, rows_in_play
@@ -26,8 +26,11 @@ _IMPROVING = 0.4
 """Share of the work for better solutions, before the program that proves them."""
 _FIRST, _STEPS = 600, 1000
 """First-order steps before a first look at what they lead to, and as a rule."""
-_STARTS = ((100, 8), (400, 4), (1500, 2))
-"""How many searches from different first choices, by the number of open groups."""
+_STRETCH = 1.5
+"""The relaxation meets every demand by parts; stretched by so much, by one action."""
+_STRETCHES = (2.0, 1.2, 3.0, 1.0)
+_MORE = ((400, 4), (1500, 2))
+"""How many more stretches are tried, by the number of open groups."""
 _SEARCHED_UP_TO = 400
 _FAILURES = 6
 """Neighbourhoods without a better solution before the search ends."""
@@ -98,16 +101,14 @@ def least_change(
     if not open_:
         return LeastChange(nothing, 0.0, 0.0, "nothing to do", none)
     exact = limits.algorithm == "exact" or (limits.algorithm == "auto" and open_ <= _EXACT_UP_TO)
-    search, polished = _feasible(problem, solver, winners)
-    if polished.change is None:
-        few = len(polished.conflict) <= _CONFIRMED_UP_TO
-        confirmed = few and _impossible(problem, solver, polished.conflict) is None
-        return LeastChange(None, np.inf, 0.0, "first-order", polished.conflict, confirmed)
-    prices = np.zeros(len(problem))
-    np.add.at(prices, search.rows.owner, search.y)
-    bound = lower_bound(problem, prices, solver)
+    found, relaxation = _first(problem, solver, winners)
+    if found.change is None:
+        few = len(found.conflict) <= _CONFIRMED_UP_TO
+        confirmed = few and _impossible(problem, solver, found.conflict) is None
+        return LeastChange(None, np.inf, 0.0, "first-order", found.conflict, confirmed)
+    bound = relaxation.bound
     aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), limits.work * (_IMPROVING if exact else 1))
-    best = _improved(problem, solver, polished.change, aim)
+    best = _improved(problem, solver, (found.change, relaxation.change), aim)
     cost = problem.cost(best)
     if not exact or cost <= aim.cost or solver.stop.over():
         return LeastChange(best, cost, min(bound, cost), "first-order", none)
@@ -137,16 +138,55 @@ def _holds(problem: RepairProblem, change: NDArray[np.float64]) -> bool:
     return bool((problem.shortfall(change)[problem.hard] <= 1e-5).all())
 
 
-def _feasible(
+def _first(
     problem: RepairProblem, solver: SolverChoice, winners: NDArray[np.int64] | None
-) -> tuple[FirstOrder, Polished]:
-    """A first solution; where the choices conflict, other ones are tried for a while."""
-    search = FirstOrder(problem)
+) -> tuple[Polished, Relaxed]:
+    """A first solution: of the search that begins with nothing, or with the relaxation."""
+    search, found = FirstOrder(problem), None
     search.run(_FIRST, solver.stop)
-    if rows_in_play(search).sum() > _LARGE:
+    near = search.x
+    if _is_large(search):  # then it is soon known whether demands conflict
+        found = _feasible(problem, solver, search, winners)
+        if found.change is None:
+            return found, Relaxed(0.0, np.zeros_like(search.x))
+        near = found.change
+    relaxation = relaxed(problem, search.prices, solver)
+    better = _guided(problem, solver, _STRETCH * relaxation.change, problem.cost(near))
+    if better is not None:
+        return Polished(better, search.choice, np.zeros(0, np.int64)), relaxation
+    return found or _feasible(problem, solver, search, winners), relaxation
+
+
+def _is_large(search: FirstOrder) -> bool:
+    return bool(rows_in_play(search).sum() > _LARGE)
+
+
+def _guided(
+    problem: RepairProblem, solver: SolverChoice, near: NDArray[np.float64], promised: float
+) -> NDArray[np.float64] | None:
+    """A solution from a search that begins at ``near``, if it promises to cost less."""
+    if solver.stop.over():
+        return None
+    search = FirstOrder(problem, near)
+    search.run(_STEPS, solver.stop)
+    if problem.cost(search.x) >= promised:
+        return None
+    if _is_large(search):
+        return _completed(problem, solver, search.x).change
+    return polish(problem, solver, search, necessary=False).change
+
+
+def _feasible(
+    problem: RepairProblem,
+    solver: SolverChoice,
+    search: FirstOrder,
+    winners: NDArray[np.int64] | None,
+) -> Polished:
+    """A solution near the search's; where the choices conflict, others are tried for a while."""
+    if _is_large(search):
         found = _approached(problem, solver, search)
         if found.change is not None or winners is None:
-            return search, found
+            return found
     search.run(_STEPS - _FIRST, solver.stop)
     if winners is not None:
         search.choice = winners
@@ -158,13 +198,13 @@ def _feasible(
         known = np.union1d(known, polished.conflict)
         other = _impossible(problem, solver, known)
         if other is None:
-            return search, Polished(None, search.choice, known)
+            return Polished(None, search.choice, known)
         search.choice[known] = other
         polished = polish(problem, solver, search)
     if polished.change is None and not len(polished.conflict):
         everything = np.flatnonzero(problem.hard)
         polished = Polished(None, search.choice, everything)
-    return search, polished
+    return polished
 
 
 def _approached(problem: RepairProblem, solver: SolverChoice, search: FirstOrder) -> Polished:
@@ -217,18 +257,18 @@ def _impossible(
 
 
 def _improved(
-    problem: RepairProblem, solver: SolverChoice, best: NDArray[np.float64], aim: _Aim
+    problem: RepairProblem,
+    solver: SolverChoice,
+    known: tuple[NDArray[np.float64], NDArray[np.float64]],
+    aim: _Aim,
 ) -> NDArray[np.float64]:
-    """The best of further searches from other first choices."""
-    rng = np.random.default_rng(0)
-    starts = next((count for size, count in _STARTS if aim.open <= size), 0)
+    """The best of further searches; ``known`` are a solution and the relaxation's change."""
+    best, relaxation = known
     cost = problem.cost(best)
-    for _ in range(starts):
-        if cost <= aim.cost or solver.stop.over():
+    for stretch in _STRETCHES[: next((count for size, count in _MORE if aim.open <= size), 0)]:
+        if cost <= aim.cost:
             return best
-        search = FirstOrder(problem, rng)
-        search.run(_STEPS, solver.stop)
-        found = polish(problem, solver, search, necessary=False).change
+        found = _guided(problem, solver, stretch * relaxation, np.inf)
         if found is not None and problem.cost(found) < cost:
             best, cost = found, problem.cost(found)
     return _searched(problem, solver, best, aim) if aim.open <= _SEARCHED_UP_TO else best

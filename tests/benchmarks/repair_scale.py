@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.bench.policies import open_bundled
 from safetest_gym.bench.timing import stopwatch
-from safetest_gym.deciders import Verdict, make_decider
+from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.policies import Interface, TreeEnsemblePolicy
 from safetest_gym.policies.xgboost_file import policy_from_booster
 from safetest_gym.repair.repairing import RepairOptions, repair
@@ -23,6 +23,7 @@ from tests.benchmarks.harness import Facts, Report, Runner, main
 
 VARIABLES, LEVELS = 11, 16
 STARTS, STEPS = 60_000, 60
+STATES, PART = 4_000_000, 256
 TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "line": ("TwoWayLine", {"packages": 9, "locations": 15}),
     "beluga-6": ("Beluga", {"jigs": 6}),
@@ -84,7 +85,12 @@ def on_task(name: str, count: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
     every = np.unique(np.concatenate(seen), axis=0)
     every = every[(task.classify(every) == 0) & task.applicable_many(every).any(axis=1)]
     applicable = np.asarray(task.applicable_many(every), dtype=np.bool_)
-    verdicts = make_decider("otf", task).action_verdicts(every)
+    decider = make_decider("otf", task, budget=Budget(states=STATES))
+    verdicts = np.empty((len(every), task.num_actions), np.uint8)
+    for first in range(0, len(every), PART):
+        part = slice(first, first + PART)
+        verdicts[part] = decider.action_verdicts(every[part])
+        decider.make_room()
     weights = rng.normal(size=(every.shape[1], task.num_actions))
     labels = np.where(applicable, every @ weights, -np.inf).argmax(axis=1)
     labels[: task.num_actions] = np.arange(task.num_actions)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from safetest_gym.repair.bound import lower_bound
+from safetest_gym.repair.bound import relaxed
 from safetest_gym.repair.features import layer_features, tree_features
 from safetest_gym.repair.first_order import FirstOrder
 from safetest_gym.repair.fixed_choice import polish
@@ -61,7 +61,7 @@ def test_the_bound_never_exceeds_the_optimum(seed: int) -> None:
     prices = np.ones(len(problem))
     for seconds in (math.inf, 0.0):  # by a linear program, and without
         solver = choose_solver("highs", HardStop(seconds))
-        bound = lower_bound(problem, prices, solver)
+        bound = relaxed(problem, prices, solver).bound
         assert 0 < bound <= exact.cost + 1e-6
 
 
