@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.bench.policies import open_bundled
 from safetest_gym.bench.timing import stopwatch
-from safetest_gym.deciders import Budget, Verdict, make_decider
+from safetest_gym.deciders import Verdict, make_decider
 from safetest_gym.policies import Interface, TreeEnsemblePolicy
 from safetest_gym.policies.xgboost_file import policy_from_booster
 from safetest_gym.repair.repairing import RepairOptions, repair
@@ -23,10 +23,11 @@ from tests.benchmarks.harness import Facts, Report, Runner, main
 
 VARIABLES, LEVELS = 11, 16
 STARTS, STEPS = 60_000, 60
-STATES, PART = 4_000_000, 256
 TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "line": ("TwoWayLine", {"packages": 9, "locations": 15}),
     "beluga-6": ("Beluga", {"jigs": 6}),
+    "rover": ("RoversMars", {}),
+    "rover-4": ("RoversMars", {"width": 4, "height": 4}),
 }
 
 
@@ -85,12 +86,7 @@ def on_task(name: str, count: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
     every = np.unique(np.concatenate(seen), axis=0)
     every = every[(task.classify(every) == 0) & task.applicable_many(every).any(axis=1)]
     applicable = np.asarray(task.applicable_many(every), dtype=np.bool_)
-    decider = make_decider("otf", task, budget=Budget(states=STATES))
-    verdicts = np.empty((len(every), task.num_actions), np.uint8)
-    for first in range(0, len(every), PART):
-        part = slice(first, first + PART)
-        verdicts[part] = decider.action_verdicts(every[part])
-        decider.make_room()
+    verdicts = make_decider("otf", task).action_verdicts(every)
     weights = rng.normal(size=(every.shape[1], task.num_actions))
     labels = np.where(applicable, every @ weights, -np.inf).argmax(axis=1)
     labels[: task.num_actions] = np.arange(task.num_actions)
@@ -150,6 +146,10 @@ _CASES = (
     ("line", 15_000, "strong", 20.0),
     ("beluga-6", 15_000, "weak", 5.0),
     ("beluga-6", 15_000, "strong", 20.0),
+    ("rover", 15_000, "weak", 5.0),
+    ("rover", 15_000, "strong", 20.0),
+    ("rover-4", 15_000, "weak", 5.0),
+    ("rover-4", 15_000, "strong", 20.0),
 )
 
 
