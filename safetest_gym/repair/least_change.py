@@ -141,38 +141,44 @@ def _holds(problem: RepairProblem, change: NDArray[np.float64]) -> bool:
 def _first(
     problem: RepairProblem, solver: SolverChoice, winners: NDArray[np.int64] | None
 ) -> tuple[Polished, Relaxed]:
-    """A first solution: of the search that begins with nothing, or with the relaxation."""
-    search, found = FirstOrder(problem), None
+    """A first solution: of the search that begins with nothing, or with the relaxation.
+
+    In large problems the second one would take long and find little.
+    """
+    search = FirstOrder(problem)
     search.run(_FIRST, solver.stop)
-    near = search.x
-    if _is_large(search):  # then it is soon known whether demands conflict
+    if _is_large(search):
         found = _feasible(problem, solver, search, winners)
         if found.change is None:
-            return found, Relaxed(0.0, np.zeros_like(search.x))
-        near = found.change
+            return found, Relaxed(0.0, search.x)
+        return found, relaxed(problem, search.prices, solver)
     relaxation = relaxed(problem, search.prices, solver)
-    better = _guided(problem, solver, _STRETCH * relaxation.change, problem.cost(near))
-    if better is not None:
-        return Polished(better, search.choice, np.zeros(0, np.int64)), relaxation
-    return found or _feasible(problem, solver, search, winners), relaxation
+    rival = _guided(problem, solver, _STRETCH * relaxation.change)
+    if problem.cost(rival.x) < problem.cost(search.x):
+        change = _settled(problem, solver, rival)
+        if change is not None:
+            return Polished(change, rival.choice, np.zeros(0, np.int64)), relaxation
+    return _feasible(problem, solver, search, winners), relaxation
 
 
 def _is_large(search: FirstOrder) -> bool:
     return bool(rows_in_play(search).sum() > _LARGE)
 
 
-def _guided(
-    problem: RepairProblem, solver: SolverChoice, near: NDArray[np.float64], promised: float
-) -> NDArray[np.float64] | None:
-    """A solution from a search that begins at ``near``, if it promises to cost less."""
-    if solver.stop.over():
-        return None
+def _guided(problem: RepairProblem, solver: SolverChoice, near: NDArray[np.float64]) -> FirstOrder:
     search = FirstOrder(problem, near)
     search.run(_STEPS, solver.stop)
-    if problem.cost(search.x) >= promised:
+    return search
+
+
+def _settled(
+    problem: RepairProblem, solver: SolverChoice, search: FirstOrder
+) -> NDArray[np.float64] | None:
+    """A solution near what a search has come to, if that is easy and the clock allows it."""
+    if solver.stop.over():
         return None
     if _is_large(search):
-        return _completed(problem, solver, search.x).change
+        return _approached(problem, solver, search).change
     return polish(problem, solver, search, necessary=False).change
 
 
@@ -210,7 +216,9 @@ def _feasible(
 def _approached(problem: RepairProblem, solver: SolverChoice, search: FirstOrder) -> Polished:
     """A solution near what many steps arrive at; more steps while that pays."""
     best, cost, none = None, np.inf, np.zeros(0, np.int64)
-    for _ in range(_APPROACHES):
+    for approach in range(_APPROACHES):
+        if approach > 0:
+            search.run(_STEPS, solver.stop)
         found = _completed(problem, solver, search.x)
         if found.change is None and best is None:
             return Polished(None, search.choice, found.stuck)
@@ -221,7 +229,6 @@ def _approached(problem: RepairProblem, solver: SolverChoice, search: FirstOrder
             best, cost = found.change, now
         if solver.stop.over():
             break
-        search.run(_STEPS, solver.stop)
     return Polished(best, search.choice, none)
 
 
@@ -268,7 +275,7 @@ def _improved(
     for stretch in _STRETCHES[: next((count for size, count in _MORE if aim.open <= size), 0)]:
         if cost <= aim.cost:
             return best
-        found = _guided(problem, solver, stretch * relaxation, np.inf)
+        found = _settled(problem, solver, _guided(problem, solver, stretch * relaxation))
         if found is not None and problem.cost(found) < cost:
             best, cost = found, problem.cost(found)
     return _searched(problem, solver, best, aim) if aim.open <= _SEARCHED_UP_TO else best
