@@ -167,7 +167,7 @@ def _policies(sources: Sources, digest: str) -> list[NamedPolicy]:
     for tests in sources.tests:
         path = tests.folder / "best_safe_model.zip"
         if tests.digest == digest and path.exists():
-            found.append(NamedPolicy(_where("best safe model", tests.name), path))
+            found.append(NamedPolicy(_where("safest model", tests.name), path))
     for training in sources.trainings:
         path = training.folder / "model.zip"
         if training.options.get("digest") == digest and path.exists():

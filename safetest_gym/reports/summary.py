@@ -121,7 +121,7 @@ def _loop(loop: Loop) -> Table:
 def _tests(tests: Tests) -> Table:
     records = tests.records
     best = next((record for record in reversed(records) if record.get("best")), records[-1])
-    chosen = [("first test", records[0]), ("last test", records[-1]), ("best safe model", best)]
+    chosen = [("first test", records[0]), ("last test", records[-1]), ("safest model", best)]
     rows = [
         Row(
             f"{name}, {record['steps']:,} steps",
