@@ -119,12 +119,10 @@ class Batch:
 
     def _fill_empty(self) -> None:
         """Every copy needs one start state at hand before the next step."""
-        cursor = self.stepper.cursor
-        if cursor.max() == CHUNK:
-            for i in np.flatnonzero(cursor == CHUNK).tolist():
-                stream = self._streams[i]
-                if stream is not None:
-                    self._fill(i, stream)
+        for i in np.flatnonzero(self.stepper.cursor == CHUNK).tolist():
+            stream = self._streams[i]
+            if stream is not None:
+                self._fill(i, stream)
 
     def step(self, actions: NDArray[Any]) -> None:
         """One step of every copy; the results are in the stepper's arrays."""
@@ -133,16 +131,17 @@ class Batch:
         if refused >= 0:
             self._explain(refused, int(chosen[refused]))
         self.last_actions[:] = chosen
-        chosen_starts = self._preference is not None or self.preferred.any()
-        if self.autoreset == "SameStep" and chosen_starts:
+        if self.autoreset == "SameStep" and (self._preference is not None or self.preferred.any()):
             begun = np.flatnonzero(self.stepper.outcomes)
             self.preferred[begun] = self._waiting[begun, self.stepper.cursor[begun] - 1]
-        self._fill_empty()
+        if self.stepper.used_up:
+            self._fill_empty()
         if self.view.inexact:
             self.view.require_exact(self.stepper.states)
 
     def _explain(self, i: int, action: int) -> None:
         """Raise what the kernel could only number; only a model's error lets copies move before."""
+        self._fill_empty()
         self.stepper.raise_error()
         if None in self._streams:
             raise ResetNeeded("call reset() before step()")
@@ -160,11 +159,7 @@ class Batch:
     def masks(self) -> NDArray[np.int8]:
         """What every learner sees: applicable and permitted by its shield; fresh (n, A)."""
         stepper = self.stepper
-        mask: NDArray[np.int8] = stepper.masks.copy()
-        # Only where an episode is over can it be that nothing is applicable.
-        over = stepper.over
-        if over.any():
-            mask[over & ~mask.any(axis=1)] = 1
+        mask = stepper.visible_masks()
         if self._shielded:
             self._put_shields(mask, stepper.masks, stepper.states, self.shields)
         return mask

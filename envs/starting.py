@@ -14,7 +14,7 @@ from safetest_gym.task import LISTABLE, Task
 
 __all__ = ["CHUNK", "Preference", "StartStream", "chosen_start", "derived_seeds", "preference_of"]
 
-CHUNK = 128
+CHUNK = 256
 """Start states drawn at once in the long run: so many that a draw's own cost is forgotten."""
 
 

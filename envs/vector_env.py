@@ -89,7 +89,7 @@ class JaniVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         outcomes = stepper.outcomes
         present = np.ones(self.num_envs, dtype=np.bool_)
         truncations = outcomes == TRUNCATED
-        terminations = (outcomes > 0) & ~truncations
+        terminations = (outcomes > 0) ^ truncations
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos = self._infos(np.zeros_like(outcomes), present)
             ended = outcomes > 0

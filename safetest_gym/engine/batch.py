@@ -86,14 +86,20 @@ class BatchStepper:
         self._progress = np.zeros(num_envs, np.int8)
         limit = min(2**62 if settings.step_limit is None else int(settings.step_limit), 2**62)
         autoreset, invalid = _AUTORESET[settings.autoreset], _INVALID[settings.invalid_action]
-        self._settings = np.array([autoreset, invalid, limit, 0], np.int64)
+        self._settings = np.array([autoreset, invalid, limit, 0, 0], np.int64)
         self._failed: int | None = None
-
-    @property
-    def over(self) -> NDArray[np.bool_]:
-        """Where nothing can be done any more, because the present state ends the episode."""
-        over: NDArray[np.bool_] = self.ended | (self._entered != 0)
-        return over
+        self._per_env = (
+            self.outcomes,
+            self.rewards,
+            self.steps,
+            self.ended,
+            self._entered,
+            self.was_reset,
+            self.cursor,
+            self._progress,
+        )
+        self._finals = (self.final_observations, self.final_states, self.final_masks)
+        self._current = (self.observations, self.states, self.masks, blocks.rewards)
 
     def seed(self, index: int, seed: int) -> None:
         """Begin the random stream of one environment."""
@@ -128,30 +134,16 @@ class BatchStepper:
     def step(self, actions: NDArray[np.int64]) -> int:
         """Step all; -1, or the environment that refused, in which case none has moved."""
         settings = self._settings
-        if (self.ended & (self.cursor >= self.pool.shape[1])).any():
-            return int(np.argmax(self.ended))
-        refused = int(
-            k.check_kernel(self.masks, actions, self.ended, self._entered, settings[0], settings[1])
-        )
-        if refused >= 0:
-            return refused
-        self._progress[:] = 0
+        result = k.begin_kernel(self.masks, actions, self._per_env, self.pool, settings)
+        if result == k.REFUSED:
+            return int(settings[3])
         while True:
             result = k.batch_kernel(
                 self._blocks.blocks,
                 actions,
-                (
-                    self.outcomes,
-                    self.rewards,
-                    self.steps,
-                    self.ended,
-                    self._entered,
-                    self.was_reset,
-                    self.cursor,
-                    self._progress,
-                ),
-                (self.final_observations, self.final_states, self.final_masks),
-                (self.observations, self.states, self.masks, self._blocks.rewards),
+                self._per_env,
+                self._finals,
+                self._current,
                 self.pool,
                 settings,
             )
@@ -161,6 +153,17 @@ class BatchStepper:
                 self._failed = int(settings[3])
                 return self._failed
             self._blocks.grow_rows()
+
+    @property
+    def used_up(self) -> bool:
+        """Did the last step take the last start state of a pool?"""
+        return bool(self._settings[4])
+
+    def visible_masks(self) -> NDArray[np.int8]:
+        """Fresh masks for learners: everything where nothing is applicable, at an episode's end."""
+        masks = self.masks.copy()
+        k.open_kernel(masks, self.ended, self._entered)
+        return masks
 
     def raise_error(self) -> None:
         """Raise what made the last step impossible, if it was an error of the model."""

@@ -46,6 +46,7 @@ class ConditionStarts(StartSet):
         self._condition = start.condition
         self._satisfies = satisfies
         self._plan: Plan | None = None
+        self._certain: bool | None = None
         self._walking: bool | None = None
 
     def count(self) -> int | None:
@@ -67,9 +68,11 @@ class ConditionStarts(StartSet):
     def sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """``n`` independent states, uniform over the set."""
         self._require_number(n)
-        if self.plan.count() == 0:
-            raise self._empty()
-        if self.plan.exact:
+        if self._certain is None:
+            if self.plan.count() == 0:
+                raise self._empty()
+            self._certain = self.plan.exact
+        if self._certain:
             return self._draw(n, rng, walking=False)
         if self._walking is None:
             self._walking = self._must_walk()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,12 @@ __all__ = ["Diagram", "weigh"]
 
 _BLOCK = 2**16
 _WIDEST = 2.0**32
+
+
+@cache
+def _paths() -> Any:
+    """The kernel, loaded when it is needed: numba takes its time."""
+    return import_module("safetest_gym.engine.kernels.paths")
 
 
 @dataclass(slots=True)
@@ -54,9 +62,9 @@ class _Flat:
         exact: no choice among so many integers that a uniform number would prefer some.
     """
 
-    levels: NDArray[np.int64]
-    nodes: tuple[NDArray[np.int64], NDArray[np.int64]]
-    edges: tuple[NDArray[Any], NDArray[Any], NDArray[np.int32], NDArray[np.int64]]
+    levels: NDArray[np.uint64]
+    nodes: tuple[NDArray[np.uint64], NDArray[np.int64]]
+    edges: tuple[NDArray[Any], NDArray[Any], NDArray[np.uint64], NDArray[np.int64]]
     numbers: int
     exact: bool
 
@@ -79,8 +87,6 @@ class Diagram:
 
     def sample(self, out: NDArray[Any], rng: np.random.Generator) -> None:
         """Fill the diagram's columns of ``out``, shape (n, V), row by row at random."""
-        from safetest_gym.engine.kernels.paths import paths_kernel
-
         if not self.draws:
             return
         if self._flat is None or self._flat.edges[0].dtype != out.dtype:
@@ -90,7 +96,7 @@ class Diagram:
             block = out[begin : begin + _BLOCK]
             if flat.exact:
                 uniforms = rng.random((len(block), flat.numbers))
-                paths_kernel(flat.levels, flat.nodes, flat.edges, uniforms, block)
+                _paths().paths_kernel(flat.levels, flat.nodes, flat.edges, uniforms, block)
                 continue
             node = np.zeros(len(block), dtype=np.int32)
             for draw in self.draws:
@@ -156,7 +162,7 @@ def weigh(levels: list[Level]) -> Diagram:
 
 
 def _flatten(draws: list[_Draw], dtype: np.dtype[Any]) -> _Flat:
-    levels = np.full((len(draws), 6), -1, dtype=np.int64)
+    levels = np.zeros((len(draws), 7), dtype=np.uint64)
     nodes = edges = numbers = 0
     exact = True
     for level, draw in zip(levels, draws, strict=True):
@@ -165,6 +171,7 @@ def _flatten(draws: list[_Draw], dtype: np.dtype[Any]) -> _Flat:
         edges += len(draw.low)
         if not draw.certain:
             level[4], numbers = numbers, numbers + 1
+        level[6] = int(np.diff(draw.first).max() - 1).bit_length()
         wide = draw.low < draw.high
         if wide.any():
             level[5], numbers = numbers, numbers + 1
@@ -172,12 +179,12 @@ def _flatten(draws: list[_Draw], dtype: np.dtype[Any]) -> _Flat:
             exact &= draw.real or bool(sizes.max() < _WIDEST)
     return _Flat(
         levels,
-        (_joined([d.first for d in draws]), _joined([d.begin for d in draws])),
+        (_joined([d.first for d in draws]).astype(np.uint64), _joined([d.begin for d in draws])),
         (
             _joined([d.low for d in draws]).astype(dtype),
             _joined([d.high for d in draws]).astype(dtype),
-            _joined([d.target for d in draws]),
-            _joined([d.shares for d in draws]),
+            _joined([d.target for d in draws]).astype(np.uint64),
+            _joined([np.concatenate([d.begin[:1], d.shares[:-1]]) for d in draws]),
         ),
         numbers,
         exact,

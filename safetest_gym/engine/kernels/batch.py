@@ -36,7 +36,8 @@ __all__ = [
     "TERMINATE",
     "TRUNCATED",
     "batch_kernel",
-    "check_kernel",
+    "begin_kernel",
+    "open_kernel",
 ]
 
 TRUNCATED, INVALID = 4, 5
@@ -52,21 +53,38 @@ TO_DO, MOVED, LEFT, STEPPED = range(4)
 
 
 @njit(cache=True, nogil=True)
-def check_kernel(
-    masks: Any, actions: Any, ended: Any, entered: Any, autoreset: int, invalid: int
-) -> int:
-    """The first environment whose action is refused or that has ended, or -1."""
+def begin_kernel(masks: Any, actions: Any, per_env: Any, pool: Any, settings: Any) -> int:
+    """Begin a step: `DONE`, or `REFUSED` if an environment cannot take its action or go on."""
+    _, _, _, ended, entered, _, cursor, progress = per_env
+    autoreset, invalid = settings[0], settings[1]
     for i in range(actions.shape[0]):
+        progress[i] = TO_DO
+        refused = False
         if ended[i]:
-            if autoreset != NEXT_STEP:
-                return i
+            refused = autoreset != NEXT_STEP or cursor[i] >= pool.shape[1]
         elif entered[i] == 0:
             action = actions[i]
-            if action < 0 or action >= masks.shape[1]:
-                return i
-            if not masks[i, action] and invalid == RAISE:
-                return i
-    return -1
+            known = 0 <= action < masks.shape[1]
+            refused = not known or (invalid == RAISE and masks[i, action] == 0)
+        if refused:
+            settings[3] = i
+            return REFUSED
+    settings[4] = 0
+    return DONE
+
+
+@njit(cache=True, nogil=True)
+def open_kernel(masks: Any, ended: Any, entered: Any) -> None:
+    """Permit everything where nothing is applicable, which only an episode's end can be."""
+    for i in range(masks.shape[0]):
+        if ended[i] or entered[i] != 0:
+            nothing = True
+            for a in range(masks.shape[1]):
+                if masks[i, a]:
+                    nothing = False
+            if nothing:
+                for a in range(masks.shape[1]):
+                    masks[i, a] = 1
 
 
 @njit(cache=True, nogil=True)
@@ -95,6 +113,14 @@ def _proceed(block: Any, progress: int, entered: int, action: int, invalid: int)
 
 
 @njit(cache=True, nogil=True)
+def _keep(i: int, current: Any, finals: Any) -> None:
+    """Save what a reset within the step overwrites."""
+    finals[0][i, :] = current[0][i, :]
+    finals[1][i, :] = current[1][i, :]
+    finals[2][i, :] = current[2][i, :]
+
+
+@njit(cache=True, nogil=True)
 def batch_kernel(
     blocks: Any,
     actions: Any,
@@ -111,8 +137,8 @@ def batch_kernel(
             progress.
         finals: observations, states and masks before a reset within the step.
         current: observations, states, masks, and the rewards that blocks write.
-        settings: autoreset, invalid action, step limit; and a place for the
-            environment that stopped the call.
+        settings: autoreset, invalid action, step limit; and places for the environment
+            that stopped the call and for whether a pool was used up.
     """
     outcomes, rewards, steps, ended, entered, was_reset, cursor, progress = per_env
     autoreset, invalid, limit = settings[0], settings[1], settings[2]
@@ -133,14 +159,11 @@ def batch_kernel(
             rewards[i] = current[3][i]
             entered[i] = 0
             was_reset[i] = False
-            if status != RUNNING:
-                ended[i] = True
+            ended[i] = status != RUNNING
             if status == RUNNING or autoreset != SAME_STEP:
                 progress[i] = STEPPED
                 continue
-            finals[0][i, :] = current[0][i, :]
-            finals[1][i, :] = current[1][i, :]
-            finals[2][i, :] = current[2][i, :]
+            _keep(i, current, finals)
         status = enter(block, place(pool, (i * pool.shape[1] + cursor[i]) * pool.shape[2]))
         if status < 0:
             progress[i] = LEFT
@@ -150,6 +173,7 @@ def batch_kernel(
             rewards[i] = 0.0
             was_reset[i] = True
         cursor[i] += 1
+        settings[4] |= cursor[i] == pool.shape[1]
         steps[i] = 0
         ended[i] = False
         entered[i] = status

@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["call", "place"]
+__all__ = ["call", "either", "place"]
 
 
 @intrinsic
@@ -25,6 +25,19 @@ def call(typingctx: Any, address: Any, arguments: Any) -> Any:
         function_type = ir.FunctionType(i64, [i64] * count)
         function = builder.inttoptr(args[0], function_type.as_pointer())
         return builder.call(function, cgutils.unpack_tuple(builder, args[1], count))
+
+    return signature, codegen
+
+
+@intrinsic
+def either(typingctx: Any, condition: Any, then: Any, otherwise: Any) -> Any:
+    """One of two uint64, without a branch: for conditions that nobody can foresee."""
+    signature = types.uint64(types.boolean, types.uint64, types.uint64)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        chosen = builder.select(*args)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
 
     return signature, codegen
 
