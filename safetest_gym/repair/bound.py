@@ -7,7 +7,7 @@ of parts that meets the cuts is the bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.solver import Program, SolverChoice
 
-__all__ = ["Relaxed", "disjunctive_cuts", "relaxed"]
+__all__ = ["ROUNDING", "Relaxed", "disjunctive_cuts", "relaxed"]
 
-_ENTRIES = 500_000
-"""Size of the linear program; it decides how many groups have a cut in it."""
-_ROUNDING = 1e-6
+_ENTRIES = 120_000
+"""Size of the first linear program; it decides how many groups have a cut in it."""
+_ROUNDS, _MORE = 4, 100
+"""How often groups that the relaxation misses by most are added, and how many of them."""
+ROUNDING = 1e-6
+"""Solvers are exact to about this fraction."""
+_BINDING = 0.02
+"""Cuts that the relaxation exceeds by less than this fraction bind, or nearly so."""
 _LOOK = 50
 _CLOSE = 2e-3
 
@@ -32,14 +37,16 @@ class Relaxed:
     Attributes:
         bound: no change that meets the demands costs less.
         change: shape (J, A), the change that meets the cuts at that cost, or nearly so.
+        binding: groups whose cuts it meets with nothing to spare, where that is known.
     """
 
     bound: float
     change: NDArray[np.float64]
+    binding: NDArray[np.int64]
 
 
 def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice) -> Relaxed:
-    """A bound from the cuts of the hard groups with the highest prices (G,).
+    """A bound from the cuts of the hard groups with the highest prices (G,), and some more.
 
     The linear program over the cuts is solved if the solver's licence and the clock allow
     it, otherwise nearly solved by primal-dual steps on the priced ones.
@@ -47,18 +54,40 @@ def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverC
     hard = np.flatnonzero(problem.hard)
     ordered = hard[np.argsort(-prices[hard], kind="stable")]
     width = 2 * problem.features.index.shape[1] * problem.num_actions
-    cuts = disjunctive_cuts(problem.take(np.sort(ordered[: max(_ENTRIES // width, 1)])))
+    best = _over(problem, np.sort(ordered[: max(_ENTRIES // width, 1)]), solver)
+    if best is None:
+        cuts = disjunctive_cuts(problem.take(hard[prices[hard] > 0]))
+        columns = np.unique(cuts.indices)
+        bound, parts = _covering_bound(cuts[:, columns])
+        return Relaxed(bound, _change(problem, columns, parts), np.zeros(0, np.int64))
+    for _ in range(_ROUNDS):
+        missed = np.where(problem.hard, problem.shortfall(best.change) / problem.margin, 0)
+        missed[best.binding] = 0
+        most = np.argsort(-missed, kind="stable")[:_MORE]
+        more = most[missed[most] > ROUNDING]
+        better = _over(problem, np.union1d(best.binding, more), solver) if len(more) else None
+        if better is None:
+            break
+        best = replace(better, bound=max(best.bound, better.bound))
+    return best
+
+
+def _over(
+    problem: RepairProblem, groups: NDArray[np.int64], solver: SolverChoice
+) -> Relaxed | None:
+    """The relaxation over the cuts of these groups; None without a licence or time for it."""
+    open_ = groups[_needs(problem.take(groups))[2]]
+    cuts = disjunctive_cuts(problem.take(open_))
     columns = np.unique(cuts.indices)
     program = _covering_program(cuts[:, columns])
-    if cuts.shape[0] and solver.allows(program) and not solver.stop.over():
-        solution = solver.solve(program)
-        if solution.status == "optimal" and solution.point is not None:
-            bound = float(solution.bound * (1 - _ROUNDING))
-            return Relaxed(bound, _change(problem, columns, solution.point))
-    cuts = disjunctive_cuts(problem.take(hard[prices[hard] > 0]))
-    columns = np.unique(cuts.indices)
-    bound, parts = _covering_bound(cuts[:, columns])
-    return Relaxed(bound, _change(problem, columns, parts))
+    if not len(open_) or not solver.allows(program) or solver.stop.over():
+        return None
+    solution = solver.solve(program)
+    if solution.status != "optimal" or solution.point is None:
+        return None
+    bound = float(solution.bound * (1 - ROUNDING))
+    binding = open_[cuts[:, columns] @ solution.point < 1 + _BINDING]
+    return Relaxed(bound, _change(problem, columns, solution.point), binding)
 
 
 def _change(
@@ -94,11 +123,7 @@ def disjunctive_cuts(problem: RepairProblem) -> Any:
     from scipy.sparse import csr_matrix
 
     features, count = problem.features, len(problem)
-    rows = np.arange(count)
-    worst = np.where(problem.bad, features.base, -np.inf).argmax(axis=1)
-    needs = problem.margin[:, None] - features.base + features.base[rows, worst][:, None]
-    needs = np.where(problem.good, needs, np.inf)
-    open_ = problem.bad.any(axis=1) & problem.good.any(axis=1) & (needs.min(axis=1) > 0)
+    worst, needs, open_ = _needs(problem)
     needs[~open_] = np.inf  # no cut of theirs is kept
     least = needs.min(axis=1)
     most = np.where(problem.good, needs, -np.inf).max(axis=1)
@@ -130,6 +155,18 @@ def disjunctive_cuts(problem: RepairProblem) -> Any:
     matrix = csr_matrix((values, (owners, columns)), shape=(count, 2 * size))[open_]
     matrix.eliminate_zeros()
     return matrix
+
+
+def _needs(
+    problem: RepairProblem,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Per group: its worst bad action, what good ones lack to beat it, and is it open?"""
+    base = problem.features.base
+    worst = np.where(problem.bad, base, -np.inf).argmax(axis=1)
+    needs = problem.margin[:, None] - base + base[np.arange(len(problem)), worst][:, None]
+    needs = np.where(problem.good, needs, np.inf)
+    open_ = problem.bad.any(axis=1) & problem.good.any(axis=1) & (needs.min(axis=1) > 0)
+    return worst, needs, open_
 
 
 def _covering_bound(cuts: Any, steps: int = 1500) -> tuple[float, NDArray[np.float64]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.bound import Relaxed, relaxed
+from safetest_gym.repair.branching import branched
 from safetest_gym.repair.exact import solve_exactly
 from safetest_gym.repair.first_order import FirstOrder
 from safetest_gym.repair.fixed_choice import Polished, polish, rows_in_play
@@ -22,6 +23,8 @@ Algorithm = Literal["auto", "exact", "first-order"]
 
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
+_BRANCHING = 400_000
+"""Entries of the linear programs for a better bound: some tenths of a second."""
 _IMPROVING = 0.4
 """Share of the work for better solutions, before the program that proves them."""
 _FIRST, _STEPS = 600, 1000
@@ -31,6 +34,8 @@ _STRETCH = 1.5
 _STRETCHES = (2.0, 1.2, 3.0, 1.0)
 _MORE = ((400, 4), (1500, 2))
 """How many more stretches are tried, by the number of open groups."""
+_FEW, _MORE_IF_FEW = 100, 2
+"""The same where so few comparisons are close, which makes a try cheap."""
 _SEARCHED_UP_TO = 400
 _FAILURES = 6
 """Neighbourhoods without a better solution before the search ends."""
@@ -110,7 +115,9 @@ def least_change(
     aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), limits.work * (_IMPROVING if exact else 1))
     best = _improved(problem, solver, (found.change, relaxation.change), aim)
     cost = problem.cost(best)
-    if not exact or cost <= aim.cost or solver.stop.over():
+    if cost > aim.cost:
+        bound = branched(problem, relaxation, cost, _BRANCHING, solver)
+    if not exact or cost * (1 - limits.gap) <= bound or solver.stop.over():
         return LeastChange(best, cost, min(bound, cost), "first-order", none)
     left = limits.work - aim.spent
     solution, change = solve_exactly(problem, solver, best, (left, limits.gap))
@@ -150,7 +157,7 @@ def _first(
     if _is_large(search):
         found = _feasible(problem, solver, search, winners)
         if found.change is None:
-            return found, Relaxed(0.0, search.x)
+            return found, Relaxed(0.0, search.x, np.zeros(0, np.int64))
         return found, relaxed(problem, search.prices, solver)
     relaxation = relaxed(problem, search.prices, solver)
     rival = _guided(problem, solver, _STRETCH * relaxation.change)
@@ -272,7 +279,9 @@ def _improved(
     """The best of further searches; ``known`` are a solution and the relaxation's change."""
     best, relaxation = known
     cost = problem.cost(best)
-    for stretch in _STRETCHES[: next((count for size, count in _MORE if aim.open <= size), 0)]:
+    few = rows_in_play(FirstOrder(problem, best)).sum() <= _FEW
+    more = next((count for size, count in _MORE if aim.open <= size), _MORE_IF_FEW if few else 0)
+    for stretch in _STRETCHES[:more]:
         if cost <= aim.cost:
             return best
         found = _settled(problem, solver, _guided(problem, solver, stretch * relaxation))

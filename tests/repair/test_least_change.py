@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from safetest_gym.repair.bound import relaxed
+from safetest_gym.repair.bound import Relaxed, relaxed
+from safetest_gym.repair.branching import branched
 from safetest_gym.repair.features import layer_features, tree_features
 from safetest_gym.repair.first_order import FirstOrder
 from safetest_gym.repair.fixed_choice import polish
@@ -63,6 +64,32 @@ def test_the_bound_never_exceeds_the_optimum(seed: int) -> None:
         solver = choose_solver("highs", HardStop(seconds))
         bound = relaxed(problem, prices, solver).bound
         assert 0 < bound <= exact.cost + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("variant", ["weak", "strong"])
+def test_branching_over_all_groups_ends_at_the_optimum(seed: int, variant: Any) -> None:
+    problem = _problem(seed, 5, variant)
+    nothing = np.zeros(problem.features.allowed.shape)
+    open_ = np.flatnonzero(problem.shortfall(nothing) > 0)
+    start = Relaxed(0.0, nothing, open_)
+    best = _by_hand(problem)
+    solver = choose_solver("highs")
+    assert branched(problem, start, math.inf, 10**12, solver) == pytest.approx(best, rel=1e-4)
+    assert branched(problem, start, 0.9 * best, 10**12, solver) == 0.9 * best  # nothing is cheaper
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_branching_only_raises_the_bound_and_never_above_the_optimum(seed: int) -> None:
+    problem = _problem(seed, 20, "weak", actions=4)
+    exact = least_change(problem, choose_solver("auto"), Limits(work=10, algorithm="exact"))
+    solver = choose_solver("highs")
+    start = relaxed(problem, np.ones(len(problem)), solver)
+    bounds = [branched(problem, start, math.inf, effort, solver) for effort in (1, 10_000, 100_000)]
+    assert start.bound <= bounds[0] <= bounds[1] <= bounds[2] <= exact.cost + 1e-6
+    assert bounds[2] > start.bound
+    late = choose_solver("highs", HardStop(0.0))
+    assert branched(problem, start, math.inf, 100_000, late) == start.bound
 
 
 def test_the_bound_is_tight_where_no_group_has_an_alternative() -> None:
