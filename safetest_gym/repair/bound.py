@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.solver import Program, SolverChoice
 
-__all__ = ["ROUNDING", "Relaxed", "disjunctive_cuts", "relaxed"]
+__all__ = ["ROUNDING", "Relaxed", "disjunctive_cuts", "relaxed", "tightened"]
 
-_ENTRIES = 120_000
-"""Size of the first linear program; it decides how many groups have a cut in it."""
-_ROUNDS, _MORE = 4, 100
+_ENTRIES, _FIRST_ENTRIES = 500_000, 120_000
+"""Size of a linear program over all cuts at most, and of the first one where that is too large."""
+_ROUNDS, _MORE = 2, 100
 """How often groups that the relaxation misses by most are added, and how many of them."""
 ROUNDING = 1e-6
 """Solvers are exact to about this fraction."""
@@ -54,12 +54,20 @@ def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverC
     hard = np.flatnonzero(problem.hard)
     ordered = hard[np.argsort(-prices[hard], kind="stable")]
     width = 2 * problem.features.index.shape[1] * problem.num_actions
-    best = _over(problem, np.sort(ordered[: max(_ENTRIES // width, 1)]), solver)
+    all_fit = len(hard) * width <= _ENTRIES
+    first = hard if all_fit else np.sort(ordered[: max(_FIRST_ENTRIES // width, 1)])
+    best = _over(problem, first, solver)
     if best is None:
         cuts = disjunctive_cuts(problem.take(hard[prices[hard] > 0]))
         columns = np.unique(cuts.indices)
         bound, parts = _covering_bound(cuts[:, columns])
         return Relaxed(bound, _change(problem, columns, parts), np.zeros(0, np.int64))
+    return best if all_fit else tightened(problem, best, solver)
+
+
+def tightened(problem: RepairProblem, relaxation: Relaxed, solver: SolverChoice) -> Relaxed:
+    """The relaxation with cuts of the groups that it misses by most, a few times."""
+    best = relaxation
     for _ in range(_ROUNDS):
         missed = np.where(problem.hard, problem.shortfall(best.change) / problem.margin, 0)
         missed[best.binding] = 0

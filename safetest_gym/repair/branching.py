@@ -13,12 +13,14 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts
+from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts, tightened
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.solver import Basis, Program, Solution, SolverChoice
 
 __all__ = ["branched"]
 
+_LEAST = 20
+"""Fewer linear programs than these are not worth beginning with."""
 _WON = 1e-6
 """A group that misses its margin by less than this fraction of it is won."""
 
@@ -36,10 +38,12 @@ def branched(
     Args:
         effort: about how many entries all its linear programs may have together.
     """
-    if not len(relaxation.binding) or relaxation.bound >= cost:
+    entries = disjunctive_cuts(problem.take(relaxation.binding)).nnz
+    if not 0 < entries * _LEAST <= effort or relaxation.bound >= cost:
         return min(relaxation.bound, cost)
-    tree = _Tree(problem.take(relaxation.binding), solver)
-    return min(max(relaxation.bound, tree.bound(cost, effort)), cost)
+    tight = tightened(problem, relaxation, solver)
+    tree = _Tree(problem.take(tight.binding), solver)
+    return min(max(tight.bound, tree.bound(cost, effort)), cost)
 
 
 class _Tree:
@@ -78,7 +82,7 @@ class _Tree:
                 chosen = (*winners, (group, action))
                 child = self._solved(chosen, solution.basis)
                 if child is None or child.status not in ("optimal", "infeasible"):
-                    return float(bound)
+                    return float(bound) * (1 - ROUNDING)
                 effort -= self._cuts.nnz
                 if child.status == "optimal" and child.bound < cost:
                     children.append((max(child.bound, bound), next(order), chosen, child))
