@@ -38,11 +38,13 @@ class Relaxed:
         bound: no change that meets the demands costs less.
         change: shape (J, A), the change that meets the cuts at that cost, or nearly so.
         binding: groups whose cuts it meets with nothing to spare, where that is known.
+        complete: does it meet the cuts of all groups?
     """
 
     bound: float
     change: NDArray[np.float64]
     binding: NDArray[np.int64]
+    complete: bool = False
 
 
 def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice) -> Relaxed:
@@ -62,21 +64,21 @@ def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverC
         columns = np.unique(cuts.indices)
         bound, parts = _covering_bound(cuts[:, columns])
         return Relaxed(bound, _change(problem, columns, parts), np.zeros(0, np.int64))
-    return best if all_fit else tightened(problem, best, solver)
+    return tightened(problem, replace(best, complete=all_fit), solver)
 
 
 def tightened(problem: RepairProblem, relaxation: Relaxed, solver: SolverChoice) -> Relaxed:
     """The relaxation with cuts of the groups that it misses by most, a few times."""
     best = relaxation
-    for _ in range(_ROUNDS):
+    for _ in range(0 if best.complete else _ROUNDS):
         missed = np.where(problem.hard, problem.shortfall(best.change) / problem.margin, 0)
         missed[best.binding] = 0
         most = np.argsort(-missed, kind="stable")[:_MORE]
         more = most[missed[most] > ROUNDING]
         better = _over(problem, np.union1d(best.binding, more), solver) if len(more) else None
-        if better is None:
+        if better is None or better.bound <= best.bound * (1 + _CLOSE / 10):
             break
-        best = replace(better, bound=max(best.bound, better.bound))
+        best = better
     return best
 
 

@@ -38,10 +38,12 @@ def branched(
     Args:
         effort: about how many entries all its linear programs may have together.
     """
-    entries = disjunctive_cuts(problem.take(relaxation.binding)).nnz
-    if not 0 < entries * _LEAST <= effort or relaxation.bound >= cost:
+    if not len(relaxation.binding):
         return min(relaxation.bound, cost)
     tight = tightened(problem, relaxation, solver)
+    entries = disjunctive_cuts(problem.take(tight.binding)).nnz
+    if entries * _LEAST > effort or tight.bound >= cost:
+        return min(tight.bound, cost)
     tree = _Tree(problem.take(tight.binding), solver)
     return min(max(tight.bound, tree.bound(cost, effort)), cost)
 
