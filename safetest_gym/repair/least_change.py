@@ -34,8 +34,6 @@ _STRETCH = 1.5
 _STRETCHES = (2.0, 1.2, 3.0, 1.0)
 _MORE = ((400, 4), (1500, 2))
 """How many more stretches are tried, by the number of open groups."""
-_FEW, _MORE_IF_FEW = 100, 2
-"""The same where so few comparisons are close, which makes a try cheap."""
 _SEARCHED_UP_TO = 400
 _FAILURES = 6
 """Neighbourhoods without a better solution before the search ends."""
@@ -279,9 +277,7 @@ def _improved(
     """The best of further searches; ``known`` are a solution and the relaxation's change."""
     best, relaxation = known
     cost = problem.cost(best)
-    few = rows_in_play(FirstOrder(problem, best)).sum() <= _FEW
-    more = next((count for size, count in _MORE if aim.open <= size), _MORE_IF_FEW if few else 0)
-    for stretch in _STRETCHES[:more]:
+    for stretch in _STRETCHES[: next((count for size, count in _MORE if aim.open <= size), 0)]:
         if cost <= aim.cost:
             return best
         found = _settled(problem, solver, _guided(problem, solver, stretch * relaxation))
