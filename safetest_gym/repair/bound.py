@@ -26,6 +26,8 @@ ROUNDING = 1e-6
 """Solvers are exact to about this fraction."""
 _BINDING = 0.02
 """Cuts that the relaxation exceeds by less than this fraction bind, or nearly so."""
+_WORTH = 0.01
+"""Stop when another round raises the bound by less than this fraction."""
 _LOOK = 50
 _CLOSE = 2e-3
 
@@ -38,12 +40,14 @@ class Relaxed:
         bound: no change that meets the demands costs less.
         change: shape (J, A), the change that meets the cuts at that cost, or nearly so.
         binding: groups whose cuts it meets with nothing to spare, where that is known.
+        deciding: those of them whose cuts alone give the bound.
         complete: does it meet the cuts of all groups?
     """
 
     bound: float
     change: NDArray[np.float64]
     binding: NDArray[np.int64]
+    deciding: NDArray[np.int64]
     complete: bool = False
 
 
@@ -61,9 +65,9 @@ def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverC
     best = _over(problem, first, solver)
     if best is None:
         cuts = disjunctive_cuts(problem.take(hard[prices[hard] > 0]))
-        columns = np.unique(cuts.indices)
+        columns, none = np.unique(cuts.indices), np.zeros(0, np.int64)
         bound, parts = _covering_bound(cuts[:, columns])
-        return Relaxed(bound, _change(problem, columns, parts), np.zeros(0, np.int64))
+        return Relaxed(bound, _change(problem, columns, parts), none, none)
     return tightened(problem, replace(best, complete=all_fit), solver)
 
 
@@ -76,9 +80,11 @@ def tightened(problem: RepairProblem, relaxation: Relaxed, solver: SolverChoice)
         most = np.argsort(-missed, kind="stable")[:_MORE]
         more = most[missed[most] > ROUNDING]
         better = _over(problem, np.union1d(best.binding, more), solver) if len(more) else None
-        if better is None or better.bound <= best.bound * (1 + _CLOSE / 10):
+        if better is None or better.bound <= best.bound:
             break
-        best = better
+        gained, best = better.bound / max(best.bound, 1e-12) - 1, better
+        if gained < _WORTH:
+            break
     return best
 
 
@@ -97,7 +103,8 @@ def _over(
         return None
     bound = float(solution.bound * (1 - ROUNDING))
     binding = open_[cuts[:, columns] @ solution.point < 1 + _BINDING]
-    return Relaxed(bound, _change(problem, columns, solution.point), binding)
+    deciding = binding if solution.basis is None else open_[~solution.basis.rows]
+    return Relaxed(bound, _change(problem, columns, solution.point), binding, deciding)
 
 
 def _change(

@@ -2,7 +2,9 @@
 
 The relaxation lets a group be won by parts of several actions. Where it misses by most, there
 is one branch for each good action, in which that action has to win. Every change is in one of
-the branches, so the least of their bounds holds.
+the branches, so the least of their bounds holds. Few groups decide; which ones, the first
+branches tell, so the search begins again a few times, each time with more groups to branch
+over.
 """
 
 from __future__ import annotations
@@ -14,138 +16,231 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts, tightened
+from safetest_gym.repair.covering import Covering, Vertex, undominated
+from safetest_gym.repair.fixed_choice import comparison_program
 from safetest_gym.repair.problem import RepairProblem
-from safetest_gym.repair.solver import Basis, Program, Solution, SolverChoice
+from safetest_gym.repair.solver import SolverChoice
 
 __all__ = ["branched"]
 
-_LEAST = 20
-"""Fewer linear programs than these are not worth beginning with."""
 _WON = 1e-6
-"""A group that misses its margin by less than this fraction of it is won."""
+"""A group that misses its margin by no more than this is won."""
+_MORE = 8
+"""Groups that are added at a time to those that may be branched over."""
+_ALIKE = 0.7
+"""Of groups that share more than this part of their features, one is added at a time."""
+_LOOKED_AT = 1000
+"""Groups among which they are looked for, those that are missed by most."""
+_SCOUTS, _SCOUTING = 4, 15
+"""Searches that only find out which groups decide, and branches that they split."""
+_ROOM = 8_000_000
+"""Entries of tableaus that are kept."""
+_PER_PROGRAM = 700_000
+"""What a linear program takes besides its pivots, in entries of a tableau."""
+_BEGUN = 100
+"""The first linear program may take this fraction of the effort, about."""
 
 _Winners = tuple[tuple[int, int], ...]
 """Pairs of group and the action that has to win it."""
-_Branch = tuple[float, int, _Winners, Solution]
-"""Its bound, its number, who has to win, and the least parts with which they do."""
+_Branch = tuple[float, int, _Winners]
+"""Its bound, its number, and who has to win."""
 
 
 def branched(
     problem: RepairProblem, relaxation: Relaxed, cost: float, effort: int, solver: SolverChoice
-) -> float:
-    """A bound on the cost of every change; at most ``cost``, that of a known one.
+) -> tuple[float, NDArray[np.float64] | None]:
+    """A bound on the cost of every change, at most ``cost``, and a change of that cost, if found.
 
     Args:
-        effort: about how many entries all its linear programs may have together.
+        cost: dearer changes are not looked for.
+        effort: entries of tableaus to compute; some 3e9 take a second.
     """
-    if not len(relaxation.binding):
-        return min(relaxation.bound, cost)
     tight = tightened(problem, relaxation, solver)
-    entries = disjunctive_cuts(problem.take(tight.binding)).nnz
-    if entries * _LEAST > effort or tight.bound >= cost:
-        return min(tight.bound, cost)
-    tree = _Tree(problem.take(tight.binding), solver)
-    return min(max(tight.bound, tree.bound(cost, effort)), cost)
+    bound, point, groups = tight.bound, tight.change, tight.deciding
+    open_ = np.zeros(0, np.int64)
+    columns = len(np.unique(disjunctive_cuts(problem.take(groups)).indices))
+    if len(groups) ** 2 * columns * _BEGUN > effort:
+        return min(bound, cost), None
+    branches: list[_Branch] = []
+    is_won = True
+    for search in count():
+        missed = _missed(problem, point, open_)
+        if is_won and not len(missed) and bound < cost:
+            return bound, point
+        if bound >= cost or effort <= 0 or solver.stop.over():
+            break
+        open_ = np.union1d(open_, missed)
+        is_scout = len(missed) > 0 and search < _SCOUTS
+        tree = _Tree(_Contest(problem, np.union1d(groups, open_), open_), cost, branches)
+        effort -= tree.grow(effort, _SCOUTING if is_scout else None, solver)
+        bound = max(bound, tree.bound)
+        if tree.point is None:
+            break
+        point, is_won = tree.point, tree.is_won
+        branches = [] if is_scout else tree.branches
+    return min(bound, cost), None
+
+
+def _missed(
+    problem: RepairProblem, point: NDArray[np.float64], but: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Hard groups that a change (J, A) misses by most, few of those that are alike."""
+    shortfall = np.where(problem.hard, problem.shortfall(point), 0)
+    shortfall[but] = 0
+    most = np.argsort(-shortfall, kind="stable")[:_LOOKED_AT]
+    left = most[shortfall[most] > _WON]
+    index, value = problem.features.index, problem.features.value
+    chosen: list[int] = []
+    while len(left) and len(chosen) < _MORE:
+        first = left[0]
+        chosen.append(int(first))
+        shared = (index[left] == index[first]) & (value[left] == value[first])
+        left = left[shared.mean(axis=1) < _ALIKE]
+    return np.array(chosen, dtype=np.int64)
+
+
+class _Contest:
+    """Rows of a covering program: cuts of some groups, then comparisons that winners win.
+
+    Args:
+        groups: those that have cuts.
+        open_: those whose winners are looked at.
+    """
+
+    def __init__(
+        self, problem: RepairProblem, groups: NDArray[np.int64], open_: NDArray[np.int64]
+    ) -> None:
+        from scipy.sparse import csr_matrix, vstack
+
+        part, size = problem.take(open_), problem.features.allowed.size
+        cuts = disjunctive_cuts(problem.take(groups))
+        option, bad = np.nonzero(part.bad[(pairs := np.nonzero(part.good))[0]])
+        owner, good = pairs[0][option], pairs[1][option]
+        index = part.features.index[owner].astype(np.int64) * problem.num_actions
+        touched = [cuts.indices % size, index + good[:, None], index + bad[:, None]]
+        entries = np.unique(np.concatenate([part.ravel() for part in touched]))
+        entries = entries[problem.features.allowed.ravel()[entries]]
+        program = comparison_program(part, owner, good, bad, entries)
+        shape = len(owner), 2 * len(entries)
+        comparisons = csr_matrix((program.values, program.columns, program.start), shape=shape)
+        both = vstack([cuts[:, np.concatenate([entries, entries + size])], comparisons])
+        rows, needs = both.toarray(), np.concatenate([np.ones(cuts.shape[0]), program.row_lower])
+        scale = np.abs(rows).max(axis=1)
+        scale[scale == 0] = 1
+        useful = np.flatnonzero((rows > 0).any(axis=0))
+        useful = useful[undominated(rows[:, useful] / scale[:, None])]
+        rows, needs = rows[:, useful] / scale[:, None], needs / scale
+        self.num_cuts, self._open = cuts.shape[0], open_
+        self.covering = Covering(rows, needs)
+        self._scale = scale[self.num_cuts :]
+        self._parts, self._entries = useful, entries
+        self._shape = problem.features.allowed.shape
+        self._options = np.flatnonzero(np.diff(option, prepend=-1))
+        self._owners = np.flatnonzero(np.diff(pairs[0], prepend=-1))
+        self._rows = {
+            (int(open_[group]), action): self.num_cuts + np.flatnonzero(option == k)
+            for k, (group, action) in enumerate(zip(*(p.tolist() for p in pairs), strict=True))
+        }
+        self._actions = {int(g): np.flatnonzero(part.good[k]).tolist() for k, g in enumerate(open_)}
+
+    def rows(self, winners: _Winners) -> NDArray[np.int64]:
+        """What these winners have to win."""
+        none = np.zeros(0, np.int64)
+        return np.concatenate([none, *(self._rows[winner] for winner in winners)])
+
+    def actions(self, group: int) -> list[int]:
+        """Who can win an open group."""
+        return self._actions[group]
+
+    def change(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The change (J, A) that a point (n,) stands for."""
+        parts = np.zeros(2 * len(self._entries))
+        parts[self._parts] = point
+        change = np.zeros(self._shape)
+        change.ravel()[self._entries] = parts[: len(self._entries)] - parts[len(self._entries) :]
+        return change
+
+    def split(self, point: NDArray[np.float64], winners: _Winners) -> int | None:
+        """The open group that a point misses by most, but those that have a winner."""
+        covering = self.covering
+        comparisons = slice(self.num_cuts, None)
+        # No BLAS, whose sums depend on the number of its threads.
+        scores = np.einsum("rn,n->r", covering.rows[comparisons], point)
+        spare = scores - covering.needs[comparisons]
+        options = np.minimum.reduceat(spare * self._scale, self._options)
+        missed = -np.maximum.reduceat(options, self._owners)
+        missed[np.searchsorted(self._open, [group for group, _ in winners])] = 0
+        most = int(missed.argmax())
+        return int(self._open[most]) if missed[most] > _WON else None
 
 
 class _Tree:
-    """Branches over the winners of some groups; all of them hard and open.
+    """Branches over the winners of the open groups.
 
-    Variables of its programs are the positive and the negative parts of the entries that
-    matter to these groups.
+    Args:
+        branches: those to go on with; none to begin anew.
+
+    Attributes:
+        point: the change that the cheapest branch leads to; None if that is not known.
+        is_won: does every open group have a winner there?
     """
 
-    def __init__(self, problem: RepairProblem, solver: SolverChoice) -> None:
-        self._problem, self._solver = problem, solver
-        actions = problem.num_actions
-        matters = (problem.good | problem.bad)[:, None, :]
-        entries = problem.features.index.astype(np.int64)[:, :, None] * actions + np.arange(actions)
-        self._entries = np.unique(entries[np.broadcast_to(matters, entries.shape)])
-        self._place = np.full(problem.features.allowed.size, -1)
-        self._place[self._entries] = np.arange(len(self._entries))
-        size = problem.features.allowed.size
-        cuts = disjunctive_cuts(problem)
-        self._cuts = cuts[:, np.concatenate([self._entries, self._entries + size])].tocsr()
+    def __init__(self, contest: _Contest, cost: float, branches: list[_Branch]) -> None:
+        self._contest, self._cost = contest, cost
+        self._root = contest.covering.solve(None, np.arange(contest.num_cuts))
+        self._spent = self._root.work
+        self.branches: list[_Branch] = branches or [(self._root.bound, 0, ())]
+        self._order = count(max(number for _, number, _ in self.branches) + 1)
+        self._vertices: dict[int, Vertex] = {}
+        self._dearest: list[tuple[float, int]] = []
+        self.point: NDArray[np.float64] | None = None
+        self.is_won = False
 
-    def bound(self, cost: float, effort: int) -> float:
-        """The least bound of all branches; 0 if there is no time or no licence for any."""
-        root = self._solved((), None)
-        if root is None or root.status != "optimal":
-            return 0.0
-        order = count()
-        branches: list[_Branch] = [(root.bound, next(order), (), root)]
-        while branches and effort > 0:
-            bound, _, winners, solution = branches[0]
-            group = self._split(winners, solution)
-            if bound >= cost or group is None:
+    @property
+    def bound(self) -> float:
+        """The least of all branches."""
+        return self.branches[0][0] * (1 - ROUNDING) if self.branches else self._cost
+
+    def grow(self, effort: int, most: int | None, solver: SolverChoice) -> int:
+        """Split the cheapest branch, again and again; what that took.
+
+        It ends when all open groups are won there, at the latest after so many splits.
+        """
+        splits = 0
+        while self.branches and self._spent < effort and not solver.stop.over():
+            bound, number, winners = self.branches[0]
+            vertex = self._vertices.pop(number, None)
+            if vertex is None:
+                vertex = self._solved(self._root, winners)
+            if vertex.bound > bound:
+                heapq.heappop(self.branches)
+                self._keep((vertex.bound, number, winners), vertex)
+                continue
+            self.point = self._contest.change(vertex.point) if vertex.is_possible else None
+            group = self._contest.split(vertex.point, winners) if vertex.is_possible else None
+            self.is_won = group is None
+            if group is None or splits == most:
                 break
-            children: list[_Branch] = []
-            for action in np.flatnonzero(self._problem.good[group]).tolist():
-                chosen = (*winners, (group, action))
-                child = self._solved(chosen, solution.basis)
-                if child is None or child.status not in ("optimal", "infeasible"):
-                    return float(bound) * (1 - ROUNDING)
-                effort -= self._cuts.nnz
-                if child.status == "optimal" and child.bound < cost:
-                    children.append((max(child.bound, bound), next(order), chosen, child))
-            heapq.heappop(branches)
-            for branch in children:
-                heapq.heappush(branches, branch)
-        return float(branches[0][0]) * (1 - ROUNDING) if branches else cost
+            heapq.heappop(self.branches)
+            for action in self._contest.actions(group):
+                child = self._solved(vertex, ((group, action),))
+                branch = max(child.bound, bound), next(self._order), (*winners, (group, action))
+                self._keep(branch, child)
+            splits += 1
+        return self._spent
 
-    def _solved(self, winners: _Winners, basis: Basis | None) -> Solution | None:
-        program = self._program(winners, basis)
-        if self._solver.stop.over() or not self._solver.allows(program):
-            return None
-        return self._solver.solve(program)
+    def _solved(self, start: Vertex, winners: _Winners) -> Vertex:
+        rows = self._contest.rows(winners)
+        vertex = self._contest.covering.solve(start, rows, self._cost)
+        self._spent += vertex.work + _PER_PROGRAM
+        return vertex
 
-    def _split(self, winners: _Winners, solution: Solution) -> int | None:
-        """The group that misses its margin by most, of those whose winner is open."""
-        assert solution.point is not None
-        problem, width = self._problem, len(self._entries)
-        change = np.zeros(problem.features.allowed.shape)
-        change.ravel()[self._entries] = solution.point[:width] - solution.point[width:]
-        missed = problem.shortfall(change) / problem.margin
-        missed[[group for group, _ in winners]] = 0
-        group = int(missed.argmax())
-        return group if missed[group] > _WON else None
-
-    def _program(self, winners: _Winners, basis: Basis | None) -> Program:
-        """The least parts that meet all cuts and let these actions win."""
-        rows = [self._row(group, action, bad) for group, action, bad in self._duels(winners)]
-        cuts, width = self._cuts, len(self._entries)
-        sizes = np.array([len(row[0]) for row in rows], dtype=np.int64)
-        known = cuts.shape[0] + len(rows)
-        if basis is not None:
-            more = np.ones(known - len(basis.rows), dtype=np.bool_)
-            basis = Basis(basis.columns, np.concatenate([basis.rows, more]))
-        return Program(
-            cost=np.ones(2 * width),
-            lower=np.zeros(2 * width),
-            upper=np.full(2 * width, np.inf),
-            start=np.concatenate([cuts.indptr, cuts.indptr[-1] + sizes.cumsum()]).astype(np.int32),
-            columns=np.concatenate([cuts.indices, *(row[0] for row in rows)]).astype(np.int32),
-            values=np.concatenate([cuts.data, *(row[1] for row in rows)]),
-            row_lower=np.concatenate([np.ones(cuts.shape[0]), [row[2] for row in rows]]),
-            basis=basis,
-        )
-
-    def _duels(self, winners: _Winners) -> list[tuple[int, int, int]]:
-        return [
-            (group, action, bad)
-            for group, action in winners
-            for bad in np.flatnonzero(self._problem.bad[group]).tolist()
-        ]
-
-    def _row(
-        self, group: int, good: int, bad: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-        """What it takes for one action to beat another: columns, values and the need."""
-        problem, width = self._problem, len(self._entries)
-        features = problem.features
-        index, value = features.index[group].astype(np.int64), features.value[group]
-        entry = np.concatenate([index * problem.num_actions + a for a in (good, bad)])
-        weight = np.concatenate([value, -value]) * features.allowed.ravel()[entry]
-        need = problem.margin[group] - features.base[group, good] + features.base[group, bad]
-        place = self._place[entry]
-        return np.concatenate([place, place + width]), np.concatenate([weight, -weight]), need
+    def _keep(self, branch: _Branch, vertex: Vertex) -> None:
+        """Go on from there later, unless nothing there is cheaper than what is known."""
+        bound, number, _ = branch
+        if bound < self._cost:
+            heapq.heappush(self.branches, branch)
+            self._vertices[number] = vertex
+            heapq.heappush(self._dearest, (-bound, number))
+            while len(self._vertices) * vertex.tableau.size > _ROOM:
+                self._vertices.pop(heapq.heappop(self._dearest)[1], None)

@@ -23,8 +23,10 @@ Algorithm = Literal["auto", "exact", "first-order"]
 
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
-_BRANCHING = 400_000
-"""Entries of the linear programs for a better bound: some tenths of a second."""
+_UNIT = 4_000_000_000
+"""Entries of tableaus that branching computes in a unit of work; it gets one, at least."""
+_BRANCHING = 0.3
+"""Share of the work for branching where the optimum is to be proved."""
 _IMPROVING = 0.4
 """Share of the work for better solutions, before the program that proves them."""
 _FIRST, _STEPS = 600, 1000
@@ -112,17 +114,30 @@ def least_change(
     bound = relaxation.bound
     aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), limits.work * (_IMPROVING if exact else 1))
     best = _improved(problem, solver, (found.change, relaxation.change), aim)
+    cost, units = problem.cost(best), 1.0
+    if exact and cost > aim.cost and not solver.stop.over():
+        units = max(_BRANCHING * limits.work, 1.0)
+        left = (1 - _BRANCHING) * limits.work - aim.spent
+        solution, change = solve_exactly(problem, solver, best, (left, limits.gap))
+        best, cost = _better(problem, best, change)
+        bound = max(bound, solution.bound if np.isfinite(solution.bound) else 0.0)
+    enough = cost * (1 - limits.gap)
+    if bound < enough and not solver.stop.over():
+        effort = int(units * _UNIT)
+        raised, change = branched(problem, replace(relaxation, bound=bound), enough, effort, solver)
+        best, cost = _better(problem, best, change)
+        bound = max(bound, raised)
+    return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
+
+
+def _better(
+    problem: RepairProblem, best: NDArray[np.float64], found: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], float]:
+    """The cheaper one of a solution and what may be one, and its cost."""
     cost = problem.cost(best)
-    if cost > aim.cost:
-        bound = branched(problem, relaxation, cost, _BRANCHING, solver)
-    if not exact or cost * (1 - limits.gap) <= bound or solver.stop.over():
-        return LeastChange(best, cost, min(bound, cost), "first-order", none)
-    left = limits.work - aim.spent
-    solution, change = solve_exactly(problem, solver, best, (left, limits.gap))
-    if change is not None and _holds(problem, change) and problem.cost(change) < cost:
-        best, cost = change, problem.cost(change)
-    bound = min(max(bound, solution.bound if np.isfinite(solution.bound) else 0.0), cost)
-    return LeastChange(best, cost, bound, "exact", none)
+    if found is None or not _holds(problem, found) or problem.cost(found) >= cost:
+        return best, cost
+    return found, problem.cost(found)
 
 
 @dataclass(slots=True)
@@ -155,7 +170,7 @@ def _first(
     if _is_large(search):
         found = _feasible(problem, solver, search, winners)
         if found.change is None:
-            return found, Relaxed(0.0, search.x, np.zeros(0, np.int64))
+            return found, Relaxed(0.0, search.x, found.conflict, found.conflict)
         return found, relaxed(problem, search.prices, solver)
     relaxation = relaxed(problem, search.prices, solver)
     rival = _guided(problem, solver, _STRETCH * relaxation.change)

@@ -65,9 +65,10 @@ class Features:
 
     def scores(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores (n, A) under a change (J, A)."""
-        scores = self.base.copy()
-        for k in range(self.index.shape[1]):
-            scores += self.value[:, k, None] * change[self.index[:, k]]
+        from safetest_gym.engine.kernels.repair import scores_kernel
+
+        scores = np.empty_like(self.base)
+        scores_kernel(self.index, self.value, self.base, change, scores)
         return scores
 
 

@@ -1,31 +1,38 @@
 """Repair of 20-tree ensembles: seconds and bounds at 1000 and 15,000 faults.
 
-Faults come either from random states with a made-up notion of safety (many alternatives,
-hardly structured) or from bundled tasks and their decider. Run from the checkout as
+Faults come from bundled tasks and their decider, with a clumsy policy or with one that was
+trained and copied into trees, or from random states with a made-up notion of safety (many
+alternatives, hardly structured). Run from the checkout as
 ``python -m tests.benchmarks.repair_scale``.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.bench.policies import open_bundled
+from safetest_gym.bench.policies import trained as trained_network
 from safetest_gym.bench.timing import stopwatch
 from safetest_gym.deciders import Verdict, make_decider
-from safetest_gym.policies import Interface, TreeEnsemblePolicy
+from safetest_gym.policies import Interface, TreeEnsemblePolicy, distil
 from safetest_gym.policies.xgboost_file import policy_from_booster
 from safetest_gym.repair.repairing import RepairOptions, repair
 from safetest_gym.repair.requests import FaultSet
+from safetest_gym.task import Task
 from tests.benchmarks.harness import Facts, Report, Runner, main
 
 VARIABLES, LEVELS = 11, 16
-STARTS, STEPS = 60_000, 60
+STARTS, STEPS, TRAINING_STEPS = 60_000, 60, 4096
 TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "line": ("TwoWayLine", {"packages": 9, "locations": 15}),
+    "beluga-5": ("Beluga", {"jigs": 5}),
     "beluga-6": ("Beluga", {"jigs": 6}),
+    "beluga-7": ("Beluga", {"jigs": 7}),
     "rover": ("RoversMars", {}),
     "rover-4": ("RoversMars", {"width": 4, "height": 4}),
 }
@@ -72,26 +79,50 @@ def on_task(name: str, count: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
     """Bad decisions of a clumsy policy in states on random runs of a task."""
     task, _, _ = open_bundled(*TASKS[name])
     rng = np.random.default_rng(0)
+    every, applicable = _visited(task, rng, None)
+    weights = rng.normal(size=(every.shape[1], task.num_actions))
+    labels = np.where(applicable, every @ weights, -np.inf).argmax(axis=1)
+    labels[: task.num_actions] = np.arange(task.num_actions)
+    policy = trained(every, labels, Interface.of(task))
+    return policy, _faults(policy, every, applicable, _safe(task, every), count)
+
+
+def after_training(name: str, count: int) -> tuple[TreeEnsemblePolicy, FaultSet]:
+    """Bad decisions of 20 trees that imitate a trained network, on runs that half follow them."""
+    bundled, parameters = TASKS[name]
+    with TemporaryDirectory() as folder:
+        network = trained_network(bundled, parameters, (TRAINING_STEPS, 0), Path(folder))
+    task, _, _ = open_bundled(bundled, parameters)
+    policy = distil(network, task)
+    every, applicable = _visited(task, np.random.default_rng(0), policy)
+    return policy, _faults(policy, every, applicable, _safe(task, every), count)
+
+
+def _visited(
+    task: Task, rng: np.random.Generator, policy: TreeEnsemblePolicy | None
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Where decisions are made on random runs; if there is a policy, it makes half of them."""
     states = task.initial.sample(STARTS, rng)
     seen = [states]
     for _ in range(STEPS):
-        applicable = task.applicable_many(states)
+        applicable = np.asarray(task.applicable_many(states), dtype=np.bool_)
         moving = applicable.any(axis=1) & (task.classify(states) == 0)
         states, applicable = states[moving], applicable[moving]
         if not len(states):
             break
         chosen = np.where(applicable, rng.random(applicable.shape), -1).argmax(axis=1)
+        if policy is not None:
+            own = policy.actions(states, applicable)
+            chosen = np.where(rng.random(len(states)) < 0.5, own, chosen)
         states = task.step_many(states, chosen, rng)
         seen.append(states)
     every = np.unique(np.concatenate(seen), axis=0)
     every = every[(task.classify(every) == 0) & task.applicable_many(every).any(axis=1)]
-    applicable = np.asarray(task.applicable_many(every), dtype=np.bool_)
-    verdicts = make_decider("otf", task).action_verdicts(every)
-    weights = rng.normal(size=(every.shape[1], task.num_actions))
-    labels = np.where(applicable, every @ weights, -np.inf).argmax(axis=1)
-    labels[: task.num_actions] = np.arange(task.num_actions)
-    policy = trained(every, labels, Interface.of(task))
-    return policy, _faults(policy, every, applicable, verdicts == Verdict.SAFE, count)
+    return every, np.asarray(task.applicable_many(every), dtype=np.bool_)
+
+
+def _safe(task: Task, states: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(make_decider("otf", task).action_verdicts(states) == Verdict.SAFE)
 
 
 def _faults(
@@ -111,7 +142,11 @@ def _faults(
 
 def repaired(source: str, count: int, variant: Any) -> Facts:
     """Seconds, size and gap of one repair with HiGHS."""
-    policy, faults = on_task(source, count) if source in TASKS else made_up(count, int(source))
+    kind, _, name = source.rpartition(" ")
+    if kind == "trained":
+        policy, faults = after_training(name, count)
+    else:
+        policy, faults = on_task(name, count) if name in TASKS else made_up(count, int(name))
     RepairOptions(method="leaves", variant=variant, work=0.1).run(policy, _first(faults, 150))
     with stopwatch() as watch:
         _, report = repair(policy, faults, method="leaves", variant=variant, solver="highs")
@@ -149,6 +184,11 @@ _CASES = (
     ("rover", 15_000, "strong", 20.0),
     ("rover-4", 15_000, "weak", 5.0),
     ("rover-4", 15_000, "strong", 20.0),
+    ("trained beluga-5", 15_000, "weak", 5.0),
+    ("trained beluga-6", 15_000, "weak", 5.0),
+    ("trained beluga-7", 15_000, "weak", 5.0),
+    ("trained rover", 15_000, "weak", 5.0),
+    ("trained rover-4", 15_000, "weak", 5.0),
 )
 
 
