@@ -48,8 +48,11 @@ _Branch = tuple[float, int, _Winners]
 
 def branched(
     problem: RepairProblem, relaxation: Relaxed, cost: float, effort: int, solver: SolverChoice
-) -> tuple[float, NDArray[np.float64] | None]:
-    """A bound on the cost of every change, at most ``cost``, and a change of that cost, if found.
+) -> tuple[float, NDArray[np.float64]]:
+    """A bound on the cost of every change, at most ``cost``, and a change (J, A).
+
+    The change meets the demands that were looked at, at the cost of the bound: if that should be
+    all of them, there is no better one.
 
     Args:
         cost: dearer changes are not looked for.
@@ -60,14 +63,12 @@ def branched(
     open_ = np.zeros(0, np.int64)
     columns = len(np.unique(disjunctive_cuts(problem.take(groups)).indices))
     if len(groups) ** 2 * columns * _BEGUN > effort:
-        return min(bound, cost), None
+        return min(bound, cost), point
     branches: list[_Branch] = []
     is_won = True
     for search in count():
         missed = _missed(problem, point, open_)
-        if is_won and not len(missed) and bound < cost:
-            return bound, point
-        if bound >= cost or effort <= 0 or solver.stop.over():
+        if (is_won and not len(missed)) or bound >= cost or effort <= 0 or solver.stop.over():
             break
         open_ = np.union1d(open_, missed)
         is_scout = len(missed) > 0 and search < _SCOUTS
@@ -78,7 +79,7 @@ def branched(
             break
         point, is_won = tree.point, tree.is_won
         branches = [] if is_scout else tree.branches
-    return min(bound, cost), None
+    return min(bound, cost), point
 
 
 def _missed(

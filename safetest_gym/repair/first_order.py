@@ -65,6 +65,7 @@ class FirstOrder:
         self.x = np.zeros(shape) if near is None else near.copy()
         self.y = np.zeros(len(self.rows.owner))
         self._scores = problem.features.scores(self.x)
+        self._others = np.empty_like(self._scores)
         self.choice = self._chosen(self._scores)
         needs = self.rows.needs(problem, self.choice, problem.features.base)
         violated = needs > 0
@@ -102,9 +103,9 @@ class FirstOrder:
                 return
             moved = self._advance(sums)
             self._since += _PERIOD
-            error = self._error(self.x, self.y)
             average = sums[0] / self._since, sums[1] / self._since
-            averaged = self._error(*average)
+            error = self._error(self.x, self.y, self._scores)
+            averaged = self._error(*average, self._others)
             if not moved and min(error, averaged) < tolerance:
                 if averaged < error:
                     self._place(*average)
@@ -118,14 +119,15 @@ class FirstOrder:
                 self._since, self._reference = 0, better
 
     def _place(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Go to where the other scores were computed."""
         self.x[:], self.y[:] = x, y
+        self._scores, self._others = self._others, self._scores
 
     def _advance(self, sums: tuple[NDArray[np.float64], NDArray[np.float64]]) -> bool:
         """One period on the active rows; did a choice change?"""
-        from safetest_gym.engine.kernels.repair import primal_dual_kernel, scores_kernel
+        from safetest_gym.engine.kernels.repair import primal_dual_kernel
 
         problem, rows, features = self.problem, self.rows, self.problem.features
-        scores_kernel(features.index, features.value, features.base, self.x, self._scores)
         best = self._chosen(self._scores)
         moved = bool((best != self.choice).any())
         self.choice = best
@@ -155,12 +157,17 @@ class FirstOrder:
         usable = features.allowed & (mass > 0)
         return np.divide(1.0 / self._weight, mass, out=np.zeros_like(mass), where=usable)
 
-    def _error(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-        """How far from optimal for the present choices: violation, prices, and gap."""
+    def _error(
+        self, x: NDArray[np.float64], y: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> float:
+        """How far from optimal for the present choices: violation, prices, and gap.
+
+        Args:
+            scores: filled with those of x.
+        """
         from safetest_gym.engine.kernels.repair import scores_kernel
 
         problem, rows, features = self.problem, self.rows, self.problem.features
-        scores = np.empty_like(self._scores)
         scores_kernel(features.index, features.value, features.base, x, scores)
         hard = np.isinf(rows.cap)
         missed = np.maximum(rows.needs(problem, self.choice, scores), 0)

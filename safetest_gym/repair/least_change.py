@@ -51,6 +51,8 @@ _CONFIRMED_UP_TO = 150
 """Groups that a conflict is to be proved for."""
 _LARGE = 1000
 """Linear programs with more rows are not solved: projections come as close in less time."""
+_CHEAP = 20_000
+"""With more comparisons steps take long, and one search has to do."""
 _APPROACHES = 3
 _WORTH = 1e-3
 """Another approach has to lower the cost by this fraction."""
@@ -106,7 +108,7 @@ def least_change(
     if not open_:
         return LeastChange(nothing, 0.0, 0.0, "nothing to do", none)
     exact = limits.algorithm == "exact" or (limits.algorithm == "auto" and open_ <= _EXACT_UP_TO)
-    found, relaxation = _first(problem, solver, winners)
+    found, relaxation, is_rough = _first(problem, solver, winners)
     if found.change is None:
         few = len(found.conflict) <= _CONFIRMED_UP_TO
         confirmed = few and _impossible(problem, solver, found.conflict) is None
@@ -127,6 +129,9 @@ def least_change(
         raised, change = branched(problem, replace(relaxation, bound=bound), enough, effort, solver)
         best, cost = _better(problem, best, change)
         bound = max(bound, raised)
+        if is_rough and not solver.stop.over():
+            search = _guided(problem, solver, change)
+            best, cost = _better(problem, best, _approached(problem, solver, search, 2).change)
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
 
 
@@ -160,25 +165,27 @@ def _holds(problem: RepairProblem, change: NDArray[np.float64]) -> bool:
 
 def _first(
     problem: RepairProblem, solver: SolverChoice, winners: NDArray[np.int64] | None
-) -> tuple[Polished, Relaxed]:
+) -> tuple[Polished, Relaxed, bool]:
     """A first solution: of the search that begins with nothing, or with the relaxation.
 
-    In large problems the second one would take long and find little.
+    In large problems the latter would take long and find little; a rough solution will do
+    where steps are cheap, so that a search can begin with what branching leads to.
     """
     search = FirstOrder(problem)
     search.run(_FIRST, solver.stop)
     if _is_large(search):
+        is_rough = len(search.rows.owner) <= _CHEAP
         found = _feasible(problem, solver, search, winners)
         if found.change is None:
-            return found, Relaxed(0.0, search.x, found.conflict, found.conflict)
-        return found, relaxed(problem, search.prices, solver)
+            return found, Relaxed(0.0, search.x, found.conflict, found.conflict), is_rough
+        return found, relaxed(problem, search.prices, solver), is_rough
     relaxation = relaxed(problem, search.prices, solver)
     rival = _guided(problem, solver, _STRETCH * relaxation.change)
     if problem.cost(rival.x) < problem.cost(search.x):
         change = _settled(problem, solver, rival)
         if change is not None:
-            return Polished(change, rival.choice, np.zeros(0, np.int64)), relaxation
-    return _feasible(problem, solver, search, winners), relaxation
+            return Polished(change, rival.choice, np.zeros(0, np.int64)), relaxation, False
+    return _feasible(problem, solver, search, winners), relaxation, False
 
 
 def _is_large(search: FirstOrder) -> bool:
@@ -210,7 +217,8 @@ def _feasible(
 ) -> Polished:
     """A solution near the search's; where the choices conflict, others are tried for a while."""
     if _is_large(search):
-        found = _approached(problem, solver, search)
+        most = 1 if len(search.rows.owner) <= _CHEAP else _APPROACHES
+        found = _approached(problem, solver, search, most)
         if found.change is not None or winners is None:
             return found
     search.run(_STEPS - _FIRST, solver.stop)
@@ -233,10 +241,12 @@ def _feasible(
     return polished
 
 
-def _approached(problem: RepairProblem, solver: SolverChoice, search: FirstOrder) -> Polished:
+def _approached(
+    problem: RepairProblem, solver: SolverChoice, search: FirstOrder, most: int = _APPROACHES
+) -> Polished:
     """A solution near what many steps arrive at; more steps while that pays."""
     best, cost, none = None, np.inf, np.zeros(0, np.int64)
-    for approach in range(_APPROACHES):
+    for approach in range(most):
         if approach > 0:
             search.run(_STEPS, solver.stop)
         found = _completed(problem, solver, search.x)

@@ -35,10 +35,9 @@ def scores_of(index: Any, value: Any, base: Any, x: Any, out: Any) -> None:
     for a in range(base.shape[0]):
         out[a] = base[a]
     for k in range(index.shape[0]):
-        v = value[k]
-        row = index[k]
+        v, row = value[k], x[np.uint32(index[k])]
         for a in range(base.shape[0]):
-            out[a] += v * x[row, a]
+            out[a] += v * row[a]
 
 
 @njit(cache=True, nogil=True)
