@@ -187,6 +187,7 @@ _CASES = (
     ("trained beluga-5", 15_000, "weak", 5.0),
     ("trained beluga-6", 15_000, "weak", 5.0),
     ("trained beluga-7", 15_000, "weak", 5.0),
+    ("trained beluga-7", 15_000, "strong", 20.0),
     ("trained rover", 15_000, "weak", 5.0),
     ("trained rover-4", 15_000, "weak", 5.0),
 )
