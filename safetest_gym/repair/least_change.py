@@ -117,7 +117,8 @@ def least_change(
     aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), limits.work * (_IMPROVING if exact else 1))
     best = _improved(problem, solver, (found.change, relaxation.change), aim)
     cost, units = problem.cost(best), 1.0
-    if exact and cost > aim.cost and not solver.stop.over():
+    exact = exact and cost > aim.cost and not solver.stop.over()
+    if exact:
         units = max(_BRANCHING * limits.work, 1.0)
         left = (1 - _BRANCHING) * limits.work - aim.spent
         solution, change = solve_exactly(problem, solver, best, (left, limits.gap))
