@@ -51,6 +51,7 @@ class FirstOrder:
 
     Args:
         near: the change (J, A) to begin with; it decides which good actions come first.
+        prices: of every row, to begin with.
 
     Attributes:
         x: the change, shape (J, A).
@@ -58,18 +59,23 @@ class FirstOrder:
         choice: the good action by which each group is to be met.
     """
 
-    def __init__(self, problem: RepairProblem, near: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        problem: RepairProblem,
+        near: NDArray[np.float64] | None = None,
+        prices: NDArray[np.float64] | None = None,
+    ) -> None:
         self.problem = problem
         self.rows = Rows.of(problem)
         shape = problem.features.allowed.shape
         self.x = np.zeros(shape) if near is None else near.copy()
-        self.y = np.zeros(len(self.rows.owner))
+        self.y = np.zeros(len(self.rows.owner)) if prices is None else prices.copy()
         self._scores = problem.features.scores(self.x)
         self._others = np.empty_like(self._scores)
         self.choice = self._chosen(self._scores)
-        needs = self.rows.needs(problem, self.choice, problem.features.base)
-        violated = needs > 0
-        self._typical = float(needs[violated].mean()) if violated.any() else 1.0
+        self._needs = self.rows.needs(problem, self.choice, problem.features.base)
+        violated = self._needs > 0
+        self._typical = float(self._needs[violated].mean()) if violated.any() else 1.0
         self._weight = 1.0 / self._typical
         self._sums = np.zeros_like(self.x), np.zeros_like(self.y)
         self._since, self._reference = 0, np.inf
@@ -131,14 +137,15 @@ class FirstOrder:
         best = self._chosen(self._scores)
         moved = bool((best != self.choice).any())
         self.choice = best
+        self._needs = rows.needs(problem, best, features.base)
         needs = rows.needs(problem, best, self._scores)
         active = np.flatnonzero((needs > -_KEPT_NEAR * self._typical) | (self.y > 0))
         owner, bad = rows.owner[active], rows.bad[active]
         good = best[owner]
-        need = rows.needs(problem, best, features.base)[active]
         primal, dual = self._steps(owner, good, bad), self._weight / rows.size[active]
         y, y_sum = self.y[active], sums[1][active]
-        data = (features.index, features.value, owner, good, bad, need, rows.cap[active])
+        need, cap = self._needs[active], rows.cap[active]
+        data = (features.index, features.value, owner, good, bad, need, cap)
         primal_dual_kernel(
             data, (primal, dual), (self.x, y), (sums[0], y_sum), np.empty_like(self.x), _PERIOD
         )
@@ -171,9 +178,8 @@ class FirstOrder:
         scores_kernel(features.index, features.value, features.base, x, scores)
         hard = np.isinf(rows.cap)
         missed = np.maximum(rows.needs(problem, self.choice, scores), 0)
-        needs = rows.needs(problem, self.choice, features.base)
         priced = np.maximum(np.abs(self.slope(y)[features.allowed]) - 1, 0).max(initial=0.0)
         cost = np.abs(x).sum() + missed[~hard] @ rows.cap[~hard]
-        gap = abs(cost - needs @ y) / (1e-9 + abs(cost))
+        gap = abs(cost - self._needs @ y) / (1e-9 + abs(cost))
         violation = missed[hard].max(initial=0.0) / self._typical
         return float(max(violation, priced, gap))

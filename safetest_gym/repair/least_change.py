@@ -29,7 +29,7 @@ _BRANCHING = 0.3
 """Share of the work for branching where the optimum is to be proved."""
 _IMPROVING = 0.4
 """Share of the work for better solutions, before the program that proves them."""
-_FIRST, _STEPS = 600, 1000
+_FIRST, _STEPS = 300, 1000
 """First-order steps before a first look at what they lead to, and as a rule."""
 _STRETCH = 1.5
 """The relaxation meets every demand by parts; stretched by so much, by one action."""
@@ -53,9 +53,8 @@ _LARGE = 1000
 """Linear programs with more rows are not solved: projections come as close in less time."""
 _CHEAP = 20_000
 """With more comparisons steps take long, and one search has to do."""
-_APPROACHES = 3
-_WORTH = 1e-3
-"""Another approach has to lower the cost by this fraction."""
+_AGAIN, _SAME = 200, 400
+"""First-order steps that begin with a solution: with any winners, and with its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,7 +131,7 @@ def least_change(
         bound = max(bound, raised)
         if is_rough and not solver.stop.over():
             search = _guided(problem, solver, change)
-            best, cost = _better(problem, best, _approached(problem, solver, search, 2).change)
+            best, cost = _better(problem, best, _approached(problem, solver, search).change)
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
 
 
@@ -176,10 +175,13 @@ def _first(
     search.run(_FIRST, solver.stop)
     if _is_large(search):
         is_rough = len(search.rows.owner) <= _CHEAP
-        found = _feasible(problem, solver, search, winners)
+        found = _approached(problem, solver, search, () if is_rough else (_AGAIN, _SAME))
+        if found.change is None and winners is not None:
+            found = _feasible(problem, solver, search, winners)
         if found.change is None:
             return found, Relaxed(0.0, search.x, found.conflict, found.conflict), is_rough
         return found, relaxed(problem, search.prices, solver), is_rough
+    search.run(_FIRST, solver.stop)
     relaxation = relaxed(problem, search.prices, solver)
     rival = _guided(problem, solver, _STRETCH * relaxation.change)
     if problem.cost(rival.x) < problem.cost(search.x):
@@ -217,12 +219,7 @@ def _feasible(
     winners: NDArray[np.int64] | None,
 ) -> Polished:
     """A solution near the search's; where the choices conflict, others are tried for a while."""
-    if _is_large(search):
-        most = 1 if len(search.rows.owner) <= _CHEAP else _APPROACHES
-        found = _approached(problem, solver, search, most)
-        if found.change is not None or winners is None:
-            return found
-    search.run(_STEPS - _FIRST, solver.stop)
+    search.run(_STEPS - 2 * _FIRST, solver.stop)
     if winners is not None:
         search.choice = winners
     polished = polish(problem, solver, search)
@@ -243,24 +240,36 @@ def _feasible(
 
 
 def _approached(
-    problem: RepairProblem, solver: SolverChoice, search: FirstOrder, most: int = _APPROACHES
+    problem: RepairProblem,
+    solver: SolverChoice,
+    search: FirstOrder,
+    more: tuple[int, ...] = (_SAME,),
 ) -> Polished:
-    """A solution near what many steps arrive at; more steps while that pays."""
-    best, cost, none = None, np.inf, np.zeros(0, np.int64)
-    for approach in range(most):
-        if approach > 0:
-            search.run(_STEPS, solver.stop)
-        found = _completed(problem, solver, search.x)
-        if found.change is None and best is None:
-            return Polished(None, search.choice, found.stuck)
-        if found.change is not None:
-            now = problem.cost(found.change)
-            if now >= (1 - _WORTH) * cost:
-                break
-            best, cost = found.change, now
+    """A solution near what steps arrive at; projections go far, so ``more`` steps follow.
+
+    The last ones keep the winners, which can hold together, and so arrive where little is
+    missing.
+    """
+    found = _completed(problem, solver, search.x)
+    if found.change is None:
+        return Polished(None, search.choice, found.stuck)
+    best = found.change
+    for left, steps in zip(reversed(range(len(more))), more, strict=True):
         if solver.stop.over():
             break
-    return Polished(best, search.choice, none)
+        part = problem if left else replace(problem, good=_winning(problem, best))
+        search = FirstOrder(part, best, search.y)
+        search.run(steps, solver.stop)
+        best, _ = _better(problem, best, completed(part, search.x).change)
+    return Polished(best, search.choice, np.zeros(0, np.int64))
+
+
+def _winning(problem: RepairProblem, change: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """The best good action of every group alone, shape (G, A)."""
+    scores = np.where(problem.good, problem.features.scores(change), -np.inf)
+    winning = np.zeros_like(problem.good)
+    winning[np.arange(len(problem)), scores.argmax(axis=1)] = True
+    return winning & problem.good
 
 
 def _completed(
@@ -333,17 +342,14 @@ def _neighbourhood(
     problem: RepairProblem, best: NDArray[np.float64], rng: np.random.Generator
 ) -> RepairProblem:
     """The problem with all winners fixed but those of a few groups that share features."""
-    features = problem.features
-    scores = np.where(problem.good, features.scores(best), -np.inf)
     tight = np.flatnonzero(problem.shortfall(best) > -1e-3)
     several = tight[problem.good[tight].sum(axis=1) > 1]
-    winners = scores.argmax(axis=1)
-    good = np.zeros_like(problem.good)
-    good[np.arange(len(good)), winners] = True
+    good = _winning(problem, best)
     if len(several):
-        centre = rng.choice(several)
-        shared = (features.index[several] == features.index[centre]).sum(axis=1)
+        index = problem.features.index[several]
+        centre = rng.integers(len(several))
+        shared = (index == index[centre]).sum(axis=1)
         order = np.lexsort((rng.random(len(several)), -shared))
         free = several[order[:_FREE]]
         good[free] = problem.good[free]
-    return replace(problem, good=good & problem.good)
+    return replace(problem, good=good)

@@ -40,4 +40,4 @@ def completed(problem: RepairProblem, near: NDArray[np.float64]) -> Completed:
     sweeps = projections_kernel(demands, change, last, _TIRING * spread, _SWEEPS)
     if sweeps < _SWEEPS:
         return Completed(change, np.zeros(0, np.int64))
-    return Completed(None, hard[last >= _STUCK * _SWEEPS])
+    return Completed(None, hard[last >= _STUCK * last.max()])

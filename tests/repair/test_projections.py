@@ -11,6 +11,7 @@ import pytest
 from safetest_gym.engine.kernels.repair import projections_kernel
 from safetest_gym.repair import least_change as least_change_module
 from safetest_gym.repair.features import tree_features
+from safetest_gym.repair.first_order import FirstOrder
 from safetest_gym.repair.least_change import Limits, least_change
 from safetest_gym.repair.problem import Features, RepairProblem, repair_problem
 from safetest_gym.repair.projections import completed
@@ -85,6 +86,20 @@ def test_what_cannot_hold_together_is_stuck() -> None:
     assert found.stuck.tolist() == [0, 1]
 
 
+def test_projections_give_up_early_where_a_crowd_stays_unsettled() -> None:
+    count = 1100
+    everyone = _one_state([[0], [1]] * count, [[1], [0]] * count, [0.0, 0.0])
+    found = completed(everyone, np.zeros((3, 2)))
+    assert found.change is None
+    assert len(found.stuck) == 2 * count
+    features = everyone.features
+    last = np.full(2 * count, -1)
+    data = (features.index, features.value, features.base, features.allowed)
+    demands = (*data, everyone.good, everyone.bad, everyone.margin)
+    assert projections_kernel(demands, np.zeros((3, 2)), last, 0.01, 2500) == 2500
+    assert last.max() < 500
+
+
 def test_soft_demands_are_left_alone() -> None:
     problem = _one_state([[0], [1]], [[1], [0]], [0.0, 1.0])
     problem = replace(problem, weight=np.array([np.inf, 2.0]))
@@ -106,6 +121,19 @@ def test_large_problems_end_close_to_what_linear_programs_find(
     if projections.change is not None:
         assert problem.shortfall(projections.change).max() <= 0
         assert projections.cost <= 1.1 * programs.cost
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_that_keep_the_winners_lower_the_cost(seed: int) -> None:
+    problem, solver = _problem(seed, 150, actions=3), choose_solver("highs")
+    search = FirstOrder(problem)
+    search.run(200, solver.stop)
+    found = least_change_module._approached(problem, solver, search, ())
+    better = least_change_module._approached(problem, solver, search, (200, 400))
+    assert (found.change is None) == (better.change is None)
+    if found.change is not None and better.change is not None:
+        assert problem.shortfall(better.change).max() <= 1e-5
+        assert problem.cost(better.change) < problem.cost(found.change)
 
 
 @pytest.mark.parametrize("name", ["highs", "gurobi"])

@@ -27,6 +27,10 @@ _AGEING = 30.0
 """After so many sweeps a projection tires twice as much as in the first."""
 _BEYOND = 4.0
 """Margins that projections go to, so that they arrive after finitely many."""
+_LOOK, _RECENT = 400, 0.8
+"""In this sweep projections may give up; what moved after that part of the sweeps is unsettled."""
+_CROWD, _MANY = 0.3, 1000
+"""They do if so large a part of the groups is unsettled, and so many."""
 
 
 @njit(cache=True, nogil=True)
@@ -122,7 +126,8 @@ def projections_kernel(problem: Any, x: Any, last: Any, tiring: float, sweeps: i
 
     ``problem``: index, value, base, allowed, good, bad, margin. ``last``: per group the last
     sweep that moved x for it. ``tiring``: what the first time counts, in units of scores. Groups
-    that hold are looked at in every tenth sweep only.
+    that hold are looked at in every tenth sweep only. Where many are still being moved after
+    some hundred sweeps the rest would take long and, as a rule, in vain.
     """
     index, value, base, allowed, good, bad, margin = problem
     width, actions = index.shape[1], base.shape[1]
@@ -131,6 +136,10 @@ def projections_kernel(problem: Any, x: Any, last: Any, tiring: float, sweeps: i
     for sweep in range(sweeps):
         full = sweep % _FULL == 0
         clean = full
+        if sweep == _LOOK:
+            unsettled = (last >= _RECENT * _LOOK).sum()
+            if unsettled > _MANY and unsettled > _CROWD * last.shape[0]:
+                return sweeps
         for g in range(index.shape[0]):
             if not (full or watched[g]):
                 continue
