@@ -254,10 +254,11 @@ def _approached(
     if found.change is None:
         return Polished(None, search.choice, found.stuck)
     best = found.change
-    for left, steps in zip(reversed(range(len(more))), more, strict=True):
+    for number, steps in enumerate(more, start=1):
         if solver.stop.over():
             break
-        part = problem if left else replace(problem, good=_winning(problem, best))
+        is_last = number == len(more)
+        part = replace(problem, good=_winning(problem, best)) if is_last else problem
         search = FirstOrder(part, best, search.y)
         search.run(steps, solver.stop)
         best, _ = _better(problem, best, completed(part, search.x).change)
