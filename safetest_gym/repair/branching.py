@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts, tightened
+from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts
 from safetest_gym.repair.covering import Covering, Vertex, undominated
 from safetest_gym.repair.fixed_choice import comparison_program
 from safetest_gym.repair.problem import RepairProblem
@@ -37,7 +38,7 @@ _ROOM = 8_000_000
 """Entries of tableaus that are kept."""
 _PER_PROGRAM = 700_000
 """What a linear program takes besides its pivots, in entries of a tableau."""
-_BEGUN = 100
+_BEGUN = 30
 """The first linear program may take this fraction of the effort, about."""
 
 _Winners = tuple[tuple[int, int], ...]
@@ -48,22 +49,21 @@ _Branch = tuple[float, int, _Winners]
 
 def branched(
     problem: RepairProblem, relaxation: Relaxed, cost: float, effort: int, solver: SolverChoice
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, NDArray[np.float64] | None]:
     """A bound on the cost of every change, at most ``cost``, and a change (J, A).
 
     The change meets the demands that were looked at, at the cost of the bound: if that should be
-    all of them, there is no better one.
+    all of them, there is no better one. It is None if too much decides to begin with branching.
 
     Args:
         cost: dearer changes are not looked for.
         effort: entries of tableaus to compute; some 3e9 take a second.
     """
-    tight = tightened(problem, relaxation, solver)
-    bound, point, groups = tight.bound, tight.change, tight.deciding
+    bound, point = relaxation.bound, relaxation.change
     open_ = np.zeros(0, np.int64)
-    columns = len(np.unique(disjunctive_cuts(problem.take(groups)).indices))
-    if len(groups) ** 2 * columns * _BEGUN > effort:
-        return min(bound, cost), point
+    cuts = disjunctive_cuts(problem.take(relaxation.groups), relaxation.far)
+    if cuts.shape[0] ** 2 * len(np.unique(cuts.indices)) * _BEGUN > effort:
+        return min(bound, cost), None
     branches: list[_Branch] = []
     is_won = True
     for search in count():
@@ -72,7 +72,7 @@ def branched(
             break
         open_ = np.union1d(open_, missed)
         is_scout = len(missed) > 0 and search < _SCOUTS
-        tree = _Tree(_Contest(problem, np.union1d(groups, open_), open_), cost, branches)
+        tree = _Tree(_Contest(problem, cuts, open_), cost, branches)
         effort -= tree.grow(effort, _SCOUTING if is_scout else None, solver)
         bound = max(bound, tree.bound)
         if tree.point is None:
@@ -104,17 +104,15 @@ class _Contest:
     """Rows of a covering program: cuts of some groups, then comparisons that winners win.
 
     Args:
-        groups: those that have cuts.
-        open_: those whose winners are looked at.
+        cuts: rows over the parts of the change.
+        open_: groups whose winners are looked at; they get cuts, too.
     """
 
-    def __init__(
-        self, problem: RepairProblem, groups: NDArray[np.int64], open_: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, problem: RepairProblem, cuts: Any, open_: NDArray[np.int64]) -> None:
         from scipy.sparse import csr_matrix, vstack
 
         part, size = problem.take(open_), problem.features.allowed.size
-        cuts = disjunctive_cuts(problem.take(groups))
+        cuts = vstack([cuts, disjunctive_cuts(part)], format="csr")
         option, bad = np.nonzero(part.bad[(pairs := np.nonzero(part.good))[0]])
         owner, good = pairs[0][option], pairs[1][option]
         index = part.features.index[owner].astype(np.int64) * problem.num_actions

@@ -72,7 +72,7 @@ class FirstOrder:
         self.y = np.zeros(len(self.rows.owner)) if prices is None else prices.copy()
         self._scores = problem.features.scores(self.x)
         self._others = np.empty_like(self._scores)
-        self.choice = self._chosen(self._scores)
+        self.choice = problem.best_good(self._scores)
         self._needs = self.rows.needs(problem, self.choice, problem.features.base)
         violated = self._needs > 0
         self._typical = float(self._needs[violated].mean()) if violated.any() else 1.0
@@ -80,10 +80,6 @@ class FirstOrder:
         self._sums = np.zeros_like(self.x), np.zeros_like(self.y)
         self._since, self._reference = 0, np.inf
         self.settled = False
-
-    def _chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        best = np.where(self.problem.good, scores, -np.inf).argmax(axis=1)
-        return np.asarray(best, dtype=np.int64)
 
     @property
     def prices(self) -> NDArray[np.float64]:
@@ -134,7 +130,7 @@ class FirstOrder:
         from safetest_gym.engine.kernels.repair import primal_dual_kernel
 
         problem, rows, features = self.problem, self.rows, self.problem.features
-        best = self._chosen(self._scores)
+        best = problem.best_good(self._scores)
         moved = bool((best != self.choice).any())
         self.choice = best
         self._needs = rows.needs(problem, best, features.base)

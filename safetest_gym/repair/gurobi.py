@@ -73,7 +73,7 @@ def solve_gurobi(program: Program, allowance: Allowance) -> Solution:
         integer = program.integer is not None
         return replace(
             _solution(gurobipy, model, x, rows, integer),
-            work=float(model.Work) if integer else 0.0,
+            work=float(model.Work),
             late=model.Status == gurobipy.GRB.TIME_LIMIT,
         )
 

@@ -20,6 +20,10 @@ _INTERIOR_FROM = 1000
 """Linear programs larger than this are solved by interior points."""
 _UNITS_PER_ENTRY = 1.2e-7
 """Work between two looks at a mixed-integer program, per entry of its matrix."""
+_UNITS_PER_PIVOT = 2e-8
+"""Work of a linear program, per simplex step, row and column."""
+_UNITS_PER_NUMBER = 2e-7
+"""Work for handing a linear program over, per column and entry of its matrix."""
 _HEURISTICS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
 """They take long between two looks, and find next to nothing where a good point is known."""
 
@@ -75,9 +79,17 @@ def solve_highs(program: Program, allowance: Allowance) -> Solution:
         solver.run()
     return replace(
         _solution(highspy, solver, program),
-        work=meter.looks * unit,
+        work=meter.looks * unit if program.integer is not None else _work(solver, program),
         late=solver.getModelStatus() == highspy.HighsModelStatus.kTimeLimit,
     )
+
+
+def _work(solver: Any, program: Program) -> float:
+    """What a linear program took."""
+    pivots = max(int(solver.getInfo().simplex_iteration_count), 0)
+    given = len(program.cost) + len(program.values)
+    size = len(program.cost) + len(program.row_lower)
+    return _UNITS_PER_PIVOT * pivots * size + _UNITS_PER_NUMBER * given
 
 
 def _model(highspy: Any, program: Program) -> Any:

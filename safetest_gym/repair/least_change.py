@@ -12,9 +12,10 @@ from safetest_gym.repair.bound import Relaxed, relaxed
 from safetest_gym.repair.branching import branched
 from safetest_gym.repair.exact import solve_exactly
 from safetest_gym.repair.first_order import FirstOrder
-from safetest_gym.repair.fixed_choice import Polished, polish, rows_in_play
+from safetest_gym.repair.fixed_choice import Effort, Polished, polish, rows_in_play
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.projections import Completed, completed
+from safetest_gym.repair.recreating import recreated
 from safetest_gym.repair.solver import SolverChoice
 
 __all__ = ["Algorithm", "LeastChange", "Limits", "least_change"]
@@ -23,7 +24,7 @@ Algorithm = Literal["auto", "exact", "first-order"]
 
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
-_UNIT = 4_000_000_000
+_UNIT = 6_000_000_000
 """Entries of tableaus that branching computes in a unit of work; it gets one, at least."""
 _BRANCHING = 0.3
 """Share of the work for branching where the optimum is to be proved."""
@@ -53,6 +54,8 @@ _LARGE = 1000
 """Linear programs with more rows are not solved: projections come as close in less time."""
 _CHEAP = 20_000
 """With more comparisons steps take long, and one search has to do."""
+_MANY = 1500
+"""With more groups a rough first solution has to do, which is improved later."""
 _AGAIN, _SAME = 200, 400
 """First-order steps that begin with a solution: with any winners, and with its own."""
 
@@ -107,7 +110,7 @@ def least_change(
     if not open_:
         return LeastChange(nothing, 0.0, 0.0, "nothing to do", none)
     exact = limits.algorithm == "exact" or (limits.algorithm == "auto" and open_ <= _EXACT_UP_TO)
-    found, relaxation, is_rough = _first(problem, solver, winners)
+    found, relaxation = _first(problem, solver, winners)
     if found.change is None:
         few = len(found.conflict) <= _CONFIRMED_UP_TO
         confirmed = few and _impossible(problem, solver, found.conflict) is None
@@ -125,14 +128,30 @@ def least_change(
         bound = max(bound, solution.bound if np.isfinite(solution.bound) else 0.0)
     enough = cost * (1 - limits.gap)
     if bound < enough and not solver.stop.over():
+        start = replace(relaxation, bound=bound)
         effort = int(units * _UNIT)
-        raised, change = branched(problem, replace(relaxation, bound=bound), enough, effort, solver)
-        best, cost = _better(problem, best, change)
+        raised, change = branched(problem, start, enough, effort, solver)
         bound = max(bound, raised)
-        if is_rough and not solver.stop.over():
-            search = _guided(problem, solver, change)
-            best, cost = _better(problem, best, _approached(problem, solver, search).change)
+        best, cost = _better(problem, best, change)
+        if change is None:
+            best = _further(problem, solver, best, relaxation.change)
+        elif not exact:
+            best = recreated(problem, solver, best, change, bound / max(1 - limits.gap, 1e-9))
+        cost = problem.cost(best)
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
+
+
+def _further(
+    problem: RepairProblem,
+    solver: SolverChoice,
+    best: NDArray[np.float64],
+    near: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """A better solution where so much decides that steps are all that there is time for."""
+    if len(problem) <= _MANY or solver.stop.over():
+        return best
+    found = _approached(problem, solver, _guided(problem, solver, _STRETCH * near))
+    return _better(problem, best, found.change)[0]
 
 
 def _better(
@@ -165,30 +184,29 @@ def _holds(problem: RepairProblem, change: NDArray[np.float64]) -> bool:
 
 def _first(
     problem: RepairProblem, solver: SolverChoice, winners: NDArray[np.int64] | None
-) -> tuple[Polished, Relaxed, bool]:
+) -> tuple[Polished, Relaxed]:
     """A first solution: of the search that begins with nothing, or with the relaxation.
 
     In large problems the latter would take long and find little; a rough solution will do
-    where steps are cheap, so that a search can begin with what branching leads to.
+    where steps are cheap.
     """
     search = FirstOrder(problem)
     search.run(_FIRST, solver.stop)
-    if _is_large(search):
-        is_rough = len(search.rows.owner) <= _CHEAP
-        found = _approached(problem, solver, search, () if is_rough else (_AGAIN, _SAME))
-        if found.change is None and winners is not None:
+    is_large = _is_large(search)
+    if len(problem) > _MANY or is_large:
+        is_cheap = len(search.rows.owner) <= _CHEAP
+        found = _approached(problem, solver, search, () if is_cheap else (_AGAIN, _SAME))
+        if found.change is None and (winners is not None or not is_large):
             found = _feasible(problem, solver, search, winners)
-        if found.change is None:
-            return found, Relaxed(0.0, search.x, found.conflict, found.conflict), is_rough
-        return found, relaxed(problem, search.prices, solver), is_rough
+        return found, relaxed(problem, search.prices, solver)
     search.run(_FIRST, solver.stop)
     relaxation = relaxed(problem, search.prices, solver)
     rival = _guided(problem, solver, _STRETCH * relaxation.change)
     if problem.cost(rival.x) < problem.cost(search.x):
         change = _settled(problem, solver, rival)
         if change is not None:
-            return Polished(change, rival.choice, np.zeros(0, np.int64)), relaxation, False
-    return _feasible(problem, solver, search, winners), relaxation, False
+            return Polished(change, rival.choice, np.zeros(0, np.int64)), relaxation
+    return _feasible(problem, solver, search, winners), relaxation
 
 
 def _is_large(search: FirstOrder) -> bool:
@@ -209,7 +227,7 @@ def _settled(
         return None
     if _is_large(search):
         return _approached(problem, solver, search).change
-    return polish(problem, solver, search, necessary=False).change
+    return polish(problem, solver, search.x, search.choice, Effort(), rows_in_play(search)).change
 
 
 def _feasible(
@@ -220,9 +238,8 @@ def _feasible(
 ) -> Polished:
     """A solution near the search's; where the choices conflict, others are tried for a while."""
     search.run(_STEPS - 2 * _FIRST, solver.stop)
-    if winners is not None:
-        search.choice = winners
-    polished = polish(problem, solver, search)
+    chosen = search.choice if winners is None else winners
+    polished = polish(problem, solver, search.x, chosen, first=rows_in_play(search))
     known = np.zeros(0, np.int64)
     for _ in range(_ATTEMPTS):
         if polished.change is not None or not len(polished.conflict):
@@ -230,12 +247,13 @@ def _feasible(
         known = np.union1d(known, polished.conflict)
         other = _impossible(problem, solver, known)
         if other is None:
-            return Polished(None, search.choice, known)
-        search.choice[known] = other
-        polished = polish(problem, solver, search)
+            return Polished(None, polished.choice, known)
+        winners = polished.choice.copy()
+        winners[known] = other
+        polished = polish(problem, solver, search.x, winners)
     if polished.change is None and not len(polished.conflict):
         everything = np.flatnonzero(problem.hard)
-        polished = Polished(None, search.choice, everything)
+        polished = Polished(None, polished.choice, everything)
     return polished
 
 
@@ -267,9 +285,8 @@ def _approached(
 
 def _winning(problem: RepairProblem, change: NDArray[np.float64]) -> NDArray[np.bool_]:
     """The best good action of every group alone, shape (G, A)."""
-    scores = np.where(problem.good, problem.features.scores(change), -np.inf)
     winning = np.zeros_like(problem.good)
-    winning[np.arange(len(problem)), scores.argmax(axis=1)] = True
+    winning[np.arange(len(problem)), problem.best_good(problem.features.scores(change))] = True
     return winning & problem.good
 
 
@@ -300,8 +317,7 @@ def _impossible(
     if solution.status == "infeasible":
         return None
     scores = part.features.base if change is None else part.features.scores(change)
-    winners = np.where(part.good, scores, -np.inf).argmax(axis=1)
-    return np.asarray(winners, dtype=np.int64)
+    return part.best_good(scores)
 
 
 def _improved(

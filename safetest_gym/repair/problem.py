@@ -117,6 +117,11 @@ class RepairProblem:
             0,
         )
 
+    def best_good(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Per group the good action with the highest score (G, A)."""
+        best = np.where(self.good, scores, -np.inf).argmax(axis=1)
+        return np.asarray(best, dtype=np.int64)
+
     def shortfall(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         """By how much each group's best good action misses its margin; at most 0 where it holds."""
         scores = self.features.scores(change)

@@ -82,7 +82,7 @@ class Solution:
         bound: no point is cheaper.
         conflict: of an infeasible program, rows that have no point together; empty where
             the solver did not say.
-        work: units it took, see `Allowance`; 0 for linear programs.
+        work: units it took, see `Allowance`.
         late: the clock ended it.
         basis: of the point, where a linear program is solved and the solver has one.
     """

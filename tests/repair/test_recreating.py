@@ -1,0 +1,88 @@
+"""Solutions near a known one: they hold, never cost more, and come out the same again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from safetest_gym.repair.features import layer_features, tree_features
+from safetest_gym.repair.fixed_choice import Effort, polish
+from safetest_gym.repair.problem import RepairProblem, repair_problem
+from safetest_gym.repair.projections import completed
+from safetest_gym.repair.recreating import recreated
+from safetest_gym.repair.solver import choose_solver
+from safetest_gym.repair.stop import HardStop
+from tests.oracles.policies import random_network
+from tests.repair.faulty import faults_of, forest
+
+
+def _problem(seed: int, variant: Any, kind: str = "trees") -> RepairProblem:
+    if kind == "trees":
+        policy = forest(seed, trees=10, nodes=8, actions=5, vector=seed % 2 == 0)
+        faults = faults_of(policy, seed, 40 if variant == "weak" else 15)
+        return repair_problem(tree_features(policy, faults.states)[0], faults, None, variant, 1e-3)
+    network = random_network(np.random.default_rng(seed), (4, 24, 4))
+    faults = faults_of(network, seed, 30)
+    return repair_problem(layer_features(network, faults.states), faults, None, variant, 1e-3)
+
+
+def _holds(problem: RepairProblem, change: Any) -> bool:
+    return bool((problem.shortfall(change) < 1e-5).all())
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("variant", ["weak", "strong"])
+def test_tries_end_with_a_solution_that_costs_no_more(seed: int, variant: Any) -> None:
+    problem = _problem(seed, variant)
+    nothing = np.zeros(problem.features.allowed.shape)
+    start = completed(problem, nothing).change
+    assert start is not None
+    solver = choose_solver("highs")
+    best = recreated(problem, solver, start, nothing, 0.0)
+    assert _holds(problem, best)
+    assert problem.cost(best) < problem.cost(start)
+    again = recreated(problem, solver, start, nothing, 0.0)
+    np.testing.assert_array_equal(best, again)
+
+
+def test_a_solution_that_is_good_enough_is_left_as_it_is() -> None:
+    problem = _problem(0, "weak")
+    nothing = np.zeros(problem.features.allowed.shape)
+    start = completed(problem, nothing).change
+    assert start is not None
+    solver, late = choose_solver("highs"), choose_solver("highs", HardStop(0.0))
+    assert recreated(problem, solver, start, nothing, problem.cost(start)) is start
+    assert recreated(problem, late, start, nothing, 0.0) is start
+
+
+@pytest.mark.parametrize("kind", ["trees", "network"])
+@pytest.mark.parametrize("variant", ["weak", "strong"])
+def test_completing_begins_anywhere_and_ends_where_all_demands_hold(
+    kind: str, variant: Any
+) -> None:
+    problem = _problem(1, variant, kind)
+    solver = choose_solver("highs")
+    rng = np.random.default_rng(0)
+    ends = 0
+    for _ in range(5):
+        near = rng.normal(0, 0.3, problem.features.allowed.shape) * problem.features.allowed
+        found = polish(problem, solver, near, effort=Effort())
+        if found.change is not None:
+            ends += 1
+            assert _holds(problem, found.change)
+            assert (found.choice == problem.best_good(problem.features.scores(near))).any()
+            assert found.work > 0
+        else:
+            assert len(found.conflict) > 0
+    assert ends > 0
+
+
+def test_what_becomes_dearer_than_the_cutoff_by_far_is_not_completed() -> None:
+    problem = _problem(0, "weak")
+    nothing = np.zeros(problem.features.allowed.shape)
+    solver = choose_solver("highs")
+    cost = problem.cost(polish(problem, solver, nothing).change)  # type: ignore[arg-type]  # found
+    assert polish(problem, solver, nothing, effort=Effort(cutoff=cost / 50)).change is None
+    assert polish(problem, solver, nothing, effort=Effort(work=0.0)).change is None
