@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from safetest_gym.campaign.executors import Executor
+
 __all__ = ["Assassin", "workers_at_work"]
 
 
@@ -33,21 +35,23 @@ def workers_at_work() -> list[int]:
 class Assassin:
     """Kills a worker that is at work when half of the test of some policy is done.
 
+    A worker that has just answered its last job dies unnoticed; then the next test's is killed.
+
     Attributes:
-        victims: the process that was killed, if any.
+        number: the first policy in whose test that is done.
+        executor: whose worker it is; none where nothing is to be killed.
     """
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.victims: list[int] = []
+    def __init__(self, number: int, executor: Executor | None) -> None:
+        self.number, self.executor = number, executor
 
     def step(self, number: int, name: str, done: float) -> None:
         """See `DebugWatch.step`."""
-        if number != self.number or name != "test" or done < 0.5 or self.victims:
+        if self.executor is None or self.executor.lost or name != "test" or done < 0.5:
             return
-        if workers := workers_at_work():
+        if number >= self.number and (workers := workers_at_work()):
             os.kill(workers[-1], signal.SIGKILL)
-            self.victims.append(workers[-1])
+            self.number = number + 1
 
     def iteration(self, row: Any) -> None:
         """See `DebugWatch.iteration`."""
