@@ -198,6 +198,8 @@ def _first(
         found = _approached(problem, solver, search, () if is_cheap else (_AGAIN, _SAME))
         if found.change is None and (winners is not None or not is_large):
             found = _feasible(problem, solver, search, winners)
+        if found.change is None:
+            return found, Relaxed(0.0, search.x, found.conflict[:0], np.zeros(0))
         return found, relaxed(problem, search.prices, solver)
     search.run(_FIRST, solver.stop)
     relaxation = relaxed(problem, search.prices, solver)

@@ -60,6 +60,7 @@ def _ruined(
     if rng.random() < _BY_ACTION:
         near[:, rng.choice(np.flatnonzero(near.any(axis=0)))] = 0.0
     else:
-        tight = np.flatnonzero(problem.shortfall(best) > -_TIGHT)
+        spare = -problem.shortfall(best)
+        tight = np.flatnonzero(spare <= max(spare.min(), _TIGHT))
         near[problem.features.index[rng.choice(tight)]] = 0.0
     return near
