@@ -72,7 +72,6 @@ def test_completing_begins_anywhere_and_ends_where_all_demands_hold(
         if found.change is not None:
             ends += 1
             assert _holds(problem, found.change)
-            assert (found.choice == problem.best_good(problem.features.scores(near))).any()
             assert found.work > 0
         else:
             assert len(found.conflict) > 0
