@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts
 from safetest_gym.repair.covering import Covering, Vertex, undominated
-from safetest_gym.repair.fixed_choice import comparison_program
+from safetest_gym.repair.options import Options, scaled
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.solver import SolverChoice
 
@@ -109,36 +109,30 @@ class _Contest:
     """
 
     def __init__(self, problem: RepairProblem, cuts: Any, open_: NDArray[np.int64]) -> None:
-        from scipy.sparse import csr_matrix, vstack
+        from scipy.sparse import vstack
 
         part, size = problem.take(open_), problem.features.allowed.size
         cuts = vstack([cuts, disjunctive_cuts(part)], format="csr")
-        option, bad = np.nonzero(part.bad[(pairs := np.nonzero(part.good))[0]])
-        owner, good = pairs[0][option], pairs[1][option]
-        index = part.features.index[owner].astype(np.int64) * problem.num_actions
-        touched = [cuts.indices % size, index + good[:, None], index + bad[:, None]]
-        entries = np.unique(np.concatenate([part.ravel() for part in touched]))
+        options = Options.of(part)
+        entries = np.union1d(options.entries(), cuts.indices % size)
         entries = entries[problem.features.allowed.ravel()[entries]]
-        program = comparison_program(part, owner, good, bad, entries)
-        shape = len(owner), 2 * len(entries)
-        comparisons = csr_matrix((program.values, program.columns, program.start), shape=shape)
+        comparisons, needs = options.rows(entries)
         both = vstack([cuts[:, np.concatenate([entries, entries + size])], comparisons])
-        rows, needs = both.toarray(), np.concatenate([np.ones(cuts.shape[0]), program.row_lower])
-        scale = np.abs(rows).max(axis=1)
-        scale[scale == 0] = 1
+        needs = np.concatenate([np.ones(cuts.shape[0]), needs])
+        rows, needs, scale = scaled(both.toarray(), needs)
         useful = np.flatnonzero((rows > 0).any(axis=0))
-        useful = useful[undominated(rows[:, useful] / scale[:, None])]
-        rows, needs = rows[:, useful] / scale[:, None], needs / scale
+        useful = useful[undominated(rows[:, useful])]
         self.num_cuts, self._open = cuts.shape[0], open_
-        self.covering = Covering(rows, needs)
+        self.covering = Covering(np.ascontiguousarray(rows[:, useful]), needs)
         self._scale = scale[self.num_cuts :]
         self._parts, self._entries = useful, entries
         self._shape = problem.features.allowed.shape
-        self._options = np.flatnonzero(np.diff(option, prepend=-1))
-        self._owners = np.flatnonzero(np.diff(pairs[0], prepend=-1))
+        self._options = np.flatnonzero(np.diff(options.option, prepend=-1))
+        self._owners = np.flatnonzero(np.diff(options.group, prepend=-1))
+        winners = zip(open_[options.group].tolist(), options.action.tolist(), strict=True)
         self._rows = {
-            (int(open_[group]), action): self.num_cuts + np.flatnonzero(option == k)
-            for k, (group, action) in enumerate(zip(*(p.tolist() for p in pairs), strict=True))
+            winner: self.num_cuts + np.flatnonzero(options.option == k)
+            for k, winner in enumerate(winners)
         }
         self._actions = {int(g): np.flatnonzero(part.good[k]).tolist() for k, g in enumerate(open_)}
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from safetest_gym.repair.bound import Relaxed, relaxed
 from safetest_gym.repair.branching import branched
 from safetest_gym.repair.exact import solve_exactly
+from safetest_gym.repair.exchanging import exchanged
 from safetest_gym.repair.first_order import FirstOrder
 from safetest_gym.repair.fixed_choice import Effort, Polished, polish, rows_in_play
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.projections import Completed, completed
-from safetest_gym.repair.recreating import recreated
 from safetest_gym.repair.solver import SolverChoice
 
 __all__ = ["Algorithm", "LeastChange", "Limits", "least_change"]
@@ -30,6 +30,8 @@ _BRANCHING = 0.3
 """Share of the work for branching where the optimum is to be proved."""
 _IMPROVING = 0.4
 """Share of the work for better solutions, before the program that proves them."""
+_COMPLETING = 1.0
+"""Work for a solution where branching leads."""
 _FIRST, _STEPS = 300, 1000
 """First-order steps before a first look at what they lead to, and as a rule."""
 _STRETCH = 1.5
@@ -136,7 +138,9 @@ def least_change(
         if change is None:
             best = _further(problem, solver, best, relaxation.change)
         elif not exact:
-            best = recreated(problem, solver, best, change, bound / max(1 - limits.gap, 1e-9))
+            nearby = polish(problem, solver, change, effort=Effort(_COMPLETING, cost)).change
+            best, cost = _better(problem, best, nearby)
+            best = exchanged(problem, solver, best, bound / max(1 - limits.gap, 1e-9))
         cost = problem.cost(best)
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
 

@@ -1,4 +1,4 @@
-"""Solutions near a known one: they hold, never cost more, and come out the same again."""
+"""Solutions found from a known one: they hold, never cost more, and come out the same again."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from safetest_gym.repair.exchanging import exchanged
 from safetest_gym.repair.features import layer_features, tree_features
 from safetest_gym.repair.fixed_choice import Effort, polish
 from safetest_gym.repair.problem import RepairProblem, repair_problem
 from safetest_gym.repair.projections import completed
-from safetest_gym.repair.recreating import recreated
 from safetest_gym.repair.solver import choose_solver
 from safetest_gym.repair.stop import HardStop
 from tests.oracles.policies import random_network
@@ -34,16 +34,16 @@ def _holds(problem: RepairProblem, change: Any) -> bool:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("variant", ["weak", "strong"])
-def test_tries_end_with_a_solution_that_costs_no_more(seed: int, variant: Any) -> None:
+def test_exchanges_end_with_a_solution_that_costs_no_more(seed: int, variant: Any) -> None:
     problem = _problem(seed, variant)
     nothing = np.zeros(problem.features.allowed.shape)
     start = completed(problem, nothing).change
     assert start is not None
     solver = choose_solver("highs")
-    best = recreated(problem, solver, start, nothing, 0.0)
+    best = exchanged(problem, solver, start, 0.0)
     assert _holds(problem, best)
     assert problem.cost(best) < problem.cost(start)
-    again = recreated(problem, solver, start, nothing, 0.0)
+    again = exchanged(problem, solver, start, 0.0)
     np.testing.assert_array_equal(best, again)
 
 
@@ -53,8 +53,8 @@ def test_a_solution_that_is_good_enough_is_left_as_it_is() -> None:
     start = completed(problem, nothing).change
     assert start is not None
     solver, late = choose_solver("highs"), choose_solver("highs", HardStop(0.0))
-    assert recreated(problem, solver, start, nothing, problem.cost(start)) is start
-    assert recreated(problem, late, start, nothing, 0.0) is start
+    assert exchanged(problem, solver, start, problem.cost(start)) is start
+    assert exchanged(problem, late, start, 0.0) is start
 
 
 @pytest.mark.parametrize("kind", ["trees", "network"])
