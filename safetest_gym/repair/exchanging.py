@@ -37,13 +37,19 @@ _PER_PROGRAM = 1_800_000
 """What a linear program takes besides its pivots, in entries of a tableau."""
 _PER_OPTION = 200_000
 """What rows of another group take."""
-_NEAREST = 300
-"""Groups whose features are looked at, those that a solution meets most narrowly."""
+_BEGUN = 10
+"""The first linear program may take this fraction of the effort, about."""
+_NO_ROOM = 0.05
+"""Share of the effort that a program counts which there is no room for."""
+_NEAREST, _ROWS, _NUMBERS = 300, 3000, 12_000_000
+"""Groups whose features are looked at, those that a solution meets most narrowly; their
+comparisons, and the numbers in these, at most."""
 _NEARER = 3000
 """Groups that are looked at before all others are."""
 _OTHERS = 3000
 """Rows of other groups that there is room for."""
 _TIGHT = 1e-6
+"""A group that is met by no more than this is met narrowly."""
 _MISSED = 1e-6
 _ADDED = 60
 """Groups that are added at a time, those that are missed by most."""
@@ -55,9 +61,10 @@ _TRIED = 30
 """Groups that are tried, those with the highest prices; at last all are."""
 _FORCED, _FREED = 0.1, 0.7
 """Groups that get other winners by force, and that lose theirs, at most."""
-_SLICE, _FAR = 0.1, 1.03
 _WORSE = 1.6
 """What that may lead to, as a multiple of the best cost."""
+_SLICE, _FAR = 0.1, 1.03
+"""After this share of the effort it is given up if it still costs so many times the best."""
 
 _Winners = dict[int, int]
 """Groups and the actions that win them."""
@@ -86,15 +93,30 @@ def exchanged(
 
 
 class _Comparisons:
-    """Comparisons as dense rows over the entries that some groups and a solution use."""
+    """Comparisons as dense rows over the entries that some groups and a solution use.
+
+    Args:
+        groups: the first of them, as many as there is room for.
+
+    Attributes:
+        groups: those that all good actions are known of.
+        added: how many others have come in.
+    """
 
     def __init__(
         self, problem: RepairProblem, groups: NDArray[np.int64], change: NDArray[np.float64]
     ) -> None:
         self._problem = problem
-        options = Options.of(problem.take(groups))
-        self._entries = np.union1d(options.entries(), np.flatnonzero(change))
-        sparse, needs = options.rows(self._entries)
+        count = problem.good[groups].sum(axis=1) * problem.bad[groups].sum(axis=1)
+        groups = groups[: max(int(np.searchsorted(np.cumsum(count), _ROWS, "right")), 1)]
+        while True:
+            self.groups = np.sort(groups)
+            options = Options.of(problem.take(self.groups))
+            self._entries = np.union1d(options.entries(), np.flatnonzero(change))
+            sparse, needs = options.rows(self._entries)
+            if len(groups) == 1 or sparse.shape[0] * sparse.shape[1] <= _NUMBERS:
+                break
+            groups = groups[: len(groups) // 2]
         rows, needs, _ = scaled(sparse.toarray(), needs)
         useful = np.flatnonzero((rows > 0).any(axis=0))
         useful = useful[undominated(rows[:, useful])]
@@ -108,7 +130,7 @@ class _Comparisons:
         self.covering = Covering(room, np.concatenate([needs, np.zeros(_OTHERS)]))
         self._owner: list[int] = []
         self._rows: dict[tuple[int, int], list[int]] = {}
-        self._note(options, groups)
+        self._note(options, self.groups)
 
     def _note(self, options: Options, groups: NDArray[np.int64]) -> None:
         """Where the rows of these options are, the last ones."""
@@ -189,9 +211,9 @@ class _Search:
         self._effort = _EFFORT * (1 - enough / problem.cost(best))
         spare = -problem.shortfall(best)
         nearest = np.argsort(spare, kind="stable")
-        self._table = _Comparisons(problem, np.sort(nearest[:_NEAREST]), best)
+        self._table = _Comparisons(problem, nearest[:_NEAREST], best)
         self._known = problem.hard.copy()
-        self._known[nearest[:_NEAREST]] = True
+        self._known[self._table.groups] = True
         self._nearer = np.sort(nearest[:_NEARER])
         self._near = problem.take(self._nearer)
         self._begins = seed == _SEEDS[0]
@@ -202,6 +224,10 @@ class _Search:
 
     def run(self) -> NDArray[np.float64]:
         """The best solution, a change (J, A)."""
+        rows = self._table.rows(self._winners.items())
+        width = self._table.covering.rows.shape[1]
+        if rows is None or len(rows) ** 2 * width * _BEGUN > self._effort:
+            return self._change
         if self._begins:
             self._improve()
         best = self._change, self._cost, self._winners
@@ -234,6 +260,7 @@ class _Search:
         rows = self._table.rows(winners)
         self._spent += _PER_PROGRAM + _PER_OPTION * (self._table.added - before)
         if rows is None:
+            self._spent += int(_NO_ROOM * self._effort)
             return None
         vertex = self._table.covering.solve(start, rows, cutoff)
         self._spent += vertex.work
