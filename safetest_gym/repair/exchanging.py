@@ -8,7 +8,7 @@ half of the groups is added, then, beginning with the rest again, the other half
 
 Where no exchange helps, a few groups that share features are given other winners by force,
 more of them lose theirs, and the exchanges begin again. Two such searches run beside each
-other.
+other, and then two from the better end.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,12 @@ from safetest_gym.repair.stop import HardStop
 
 __all__ = ["exchanged"]
 
-_SEEDS = (3, 4)
-"""Of searches, one on each of two processors."""
+_ROUNDS, _SEARCHES = 2, 2
+"""Each round begins with the best solution, and has one search on each of two processors."""
+_SEED = 30
+"""Of the first search; the others have the next ones."""
 _EFFORT = 36_000_000_000
-"""Entries of tableaus that one search computes, times what could be gained."""
+"""Entries of tableaus that the searches beside each other compute, times what could be gained."""
 _PER_PROGRAM = 1_800_000
 """What a linear program takes besides its pivots, in entries of a tableau."""
 _PER_OPTION = 200_000
@@ -80,16 +83,24 @@ def exchanged(
     """
     if problem.cost(best) <= enough or solver.stop.over():
         return best
-
-    def searched(seed: int) -> NDArray[np.float64]:
-        return _Search(problem, best, enough, seed, solver.stop).run()
-
-    with ThreadPoolExecutor(len(_SEEDS)) as pool:
-        found = [best, *pool.map(searched, _SEEDS)]
-    best = min(found, key=problem.cost)
+    with ThreadPoolExecutor(_SEARCHES) as pool:
+        for number in range(_ROUNDS):
+            seeds = range(_SEARCHES * number, _SEARCHES * (number + 1))
+            search = partial(_searched, problem, best, enough, solver.stop)
+            best = min([best, *pool.map(search, seeds)], key=problem.cost)
     choice = problem.best_good(problem.features.scores(best))
     change = polish(problem, solver, best, choice, Effort()).change
     return best if change is None else min(best, change, key=problem.cost)
+
+
+def _searched(
+    problem: RepairProblem,
+    best: NDArray[np.float64],
+    enough: float,
+    stop: HardStop,
+    seed: int,
+) -> NDArray[np.float64]:
+    return _Search(problem, best, enough, seed, stop).run()
 
 
 class _Comparisons:
@@ -207,8 +218,8 @@ class _Search:
         stop: HardStop,
     ) -> None:
         self._problem, self._enough, self._stop = problem, enough, stop
-        self._rng = np.random.default_rng(seed)
-        self._effort = _EFFORT * (1 - enough / problem.cost(best))
+        self._rng = np.random.default_rng(_SEED + seed)
+        self._effort = _EFFORT / _ROUNDS * (1 - enough / problem.cost(best))
         spare = -problem.shortfall(best)
         nearest = np.argsort(spare, kind="stable")
         self._table = _Comparisons(problem, nearest[:_NEAREST], best)
@@ -216,7 +227,7 @@ class _Search:
         self._known[self._table.groups] = True
         self._nearer = np.sort(nearest[:_NEARER])
         self._near = problem.take(self._nearer)
-        self._begins = seed == _SEEDS[0]
+        self._begins = seed % _SEARCHES == 0
         self._gain, self._spent = _GAIN, 0
         self._change, self._cost = best, problem.cost(best)
         self._winners: _Winners = {}
@@ -228,6 +239,7 @@ class _Search:
         width = self._table.covering.rows.shape[1]
         if rows is None or len(rows) ** 2 * width * _BEGUN > self._effort:
             return self._change
+        self._tighten()
         if self._begins:
             self._improve()
         best = self._change, self._cost, self._winners
@@ -240,6 +252,15 @@ class _Search:
         self._gain = _LAST_GAIN
         self._improve()
         return self._change
+
+    def _tighten(self) -> None:
+        """The least cost with the winners of the solution, which can hold together."""
+        known = self._problem.best_good(self._problem.features.scores(self._change))
+        cutoff = self._cost * (1 - _LAST_GAIN)
+        vertex = self._solve(None, self._winners.items(), cutoff)
+        change = self._completed(vertex, dict(self._winners), cutoff, known)
+        if change is not None:
+            self._take_over(change)
 
     def _goes_on(self, share: float = 1.0) -> bool:
         return self._spent < share * self._effort and not self._stop.over()
@@ -267,9 +288,13 @@ class _Search:
         return vertex if vertex.is_possible and vertex.bound < cutoff else None
 
     def _completed(
-        self, vertex: Vertex | None, winners: _Winners, cutoff: float
+        self,
+        vertex: Vertex | None,
+        winners: _Winners,
+        cutoff: float,
+        known: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float64] | None:
-        """A solution; what is missed on the way gets the winner that is nearest."""
+        """A solution; what is missed on the way gets its known winner, or the nearest one."""
         while vertex is not None:
             change = self._table.change(vertex)
             missed = self._missed(change)
@@ -277,6 +302,8 @@ class _Search:
                 return change if self._problem.cost(change) < cutoff else None
             if any(group in winners for group, _ in missed):
                 return None
+            if known is not None:
+                missed = [(group, int(known[group])) for group, _ in missed]
             winners.update(missed)
             vertex = self._solve(vertex, missed, cutoff)
         return None

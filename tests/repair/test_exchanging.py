@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from safetest_gym.repair import exchanging
 from safetest_gym.repair.exchanging import exchanged
 from safetest_gym.repair.features import layer_features, tree_features
 from safetest_gym.repair.fixed_choice import Effort, polish
@@ -15,6 +17,7 @@ from safetest_gym.repair.projections import completed
 from safetest_gym.repair.solver import choose_solver
 from safetest_gym.repair.stop import HardStop
 from tests.oracles.policies import random_network
+from tests.oracles.winners import least_cost_of_all
 from tests.repair.faulty import faults_of, forest
 
 
@@ -32,6 +35,11 @@ def _holds(problem: RepairProblem, change: Any) -> bool:
     return bool((problem.shortfall(change) < 1e-5).all())
 
 
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchanging, "_EFFORT", 1_000_000_000)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("variant", ["weak", "strong"])
 def test_exchanges_end_with_a_solution_that_costs_no_more(seed: int, variant: Any) -> None:
@@ -45,6 +53,50 @@ def test_exchanges_end_with_a_solution_that_costs_no_more(seed: int, variant: An
     assert problem.cost(best) < problem.cost(start)
     again = exchanged(problem, solver, start, 0.0)
     np.testing.assert_array_equal(best, again)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("variant", ["weak", "strong"])
+def test_of_few_groups_all_winners_are_found(seed: int, variant: Any) -> None:
+    policy = forest(seed, trees=8, nodes=8, actions=4, vector=seed % 2 == 0)
+    faults = faults_of(policy, seed, 6)
+    problem = repair_problem(tree_features(policy, faults.states)[0], faults, None, variant, 1e-3)
+    wide = problem.widened(100)
+    start = completed(wide, np.zeros(problem.features.allowed.shape)).change
+    assert start is not None
+    best = least_cost_of_all(problem)
+    found = exchanged(problem, choose_solver("highs"), start, best)
+    assert _holds(problem, found)
+    assert problem.cost(found) == pytest.approx(best, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_demands_that_may_be_missed_count_with_their_price(seed: int) -> None:
+    problem = _problem(seed, "weak")
+    weight = problem.weight.copy()
+    weight[::3] = 0.05
+    problem = replace(problem, weight=weight)
+    solver = choose_solver("highs")
+    start = completed(problem, np.zeros(problem.features.allowed.shape)).change
+    assert start is not None
+    found = exchanged(problem, solver, start, 0.0)
+    assert (problem.shortfall(found)[problem.hard] < 1e-5).all()
+    assert problem.cost(found) < problem.cost(start)
+    all_hard = replace(problem, weight=np.full(len(problem), np.inf))
+    assert problem.cost(found) < problem.cost(exchanged(all_hard, solver, start, 0.0))
+
+
+def test_there_need_not_be_room_for_all_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, solver = _problem(0, "weak"), choose_solver("highs")
+    start = completed(problem, np.zeros(problem.features.allowed.shape)).change
+    assert start is not None
+    for name, room in (("_ROWS", 1), ("_NUMBERS", 1), ("_NEAREST", 2)):
+        monkeypatch.setattr(exchanging, name, room)
+        found = exchanged(problem, solver, start, 0.0)
+        assert _holds(problem, found)
+        assert problem.cost(found) < problem.cost(start)
+    monkeypatch.setattr(exchanging, "_OTHERS", 0)
+    assert _holds(problem, exchanged(problem, solver, start, 0.0))
 
 
 def test_a_solution_that_is_good_enough_is_left_as_it_is() -> None:

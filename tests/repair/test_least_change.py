@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ import pytest
 from safetest_gym.repair.bound import Relaxed, relaxed
 from safetest_gym.repair.branching import branched
 from safetest_gym.repair.features import layer_features, tree_features
-from safetest_gym.repair.fixed_choice import polish
 from safetest_gym.repair.least_change import Limits, least_change
 from safetest_gym.repair.problem import RepairProblem, repair_problem
 from safetest_gym.repair.solver import choose_solver
 from safetest_gym.repair.stop import HardStop
 from tests.oracles.policies import random_network
+from tests.oracles.winners import least_cost_of_all
 from tests.repair.faulty import faults_of, forest
 
 
@@ -29,25 +28,12 @@ def _problem(
     return repair_problem(tree_features(policy, faults.states)[0], faults, None, variant, 1e-3)
 
 
-def _by_hand(problem: RepairProblem) -> float:
-    """The least cost over all combinations of winners, each a linear program."""
-    best = np.inf
-    options = [np.flatnonzero(good) for good in problem.good]
-    solver = choose_solver("highs")
-    for winners in product(*options):
-        nothing = np.zeros(problem.features.allowed.shape)
-        found = polish(problem, solver, nothing, np.array(winners)).change
-        if found is not None:
-            best = min(best, problem.cost(found))
-    return best
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("variant", ["weak", "strong"])
 def test_few_demands_are_solved_to_the_optimum_of_all_combinations(seed: int, variant: Any) -> None:
     problem = _problem(seed, 5, variant)
     result = least_change(problem, choose_solver("auto"), Limits(work=10, gap=1e-6))
-    assert result.cost == pytest.approx(_by_hand(problem), rel=1e-4)
+    assert result.cost == pytest.approx(least_cost_of_all(problem), rel=1e-4)
     assert result.bound <= result.cost + 1e-9
 
 
@@ -69,7 +55,7 @@ def test_branching_over_all_groups_ends_at_the_optimum(seed: int, variant: Any) 
     nothing = np.zeros(problem.features.allowed.shape)
     open_ = np.flatnonzero(problem.shortfall(nothing) > 0)
     start = Relaxed(0.0, nothing, open_[:0], np.zeros(0))
-    best = _by_hand(problem)
+    best = least_cost_of_all(problem)
     solver = choose_solver("highs")
     bound, change = branched(problem, start, math.inf, 10**12, solver)
     assert change is not None
