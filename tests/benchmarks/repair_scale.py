@@ -8,6 +8,7 @@ alternatives, hardly structured). Run from the checkout as
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -143,7 +144,7 @@ def _faults(
 
 
 def repaired(source: str, count: int, variant: Any, seed: int) -> Facts:
-    """Seconds, size and gap of one repair with HiGHS."""
+    """Seconds of processors and by the clock, size and gap of one repair with HiGHS."""
     kind, _, name = source.rpartition(" ")
     if kind == "trained":
         policy, faults = after_training(name, count, seed)
@@ -152,12 +153,14 @@ def repaired(source: str, count: int, variant: Any, seed: int) -> Facts:
     else:
         policy, faults = made_up(count, int(name), seed)
     RepairOptions(method="leaves", variant=variant, work=0.1).run(policy, _first(faults, 150))
+    begun = time.perf_counter()
     with stopwatch() as watch:
         _, report = repair(policy, faults, method="leaves", variant=variant, solver="highs")
     return {
         "faults": len(faults),
         "fixed": int(report.fixed.sum()),
         "seconds": watch.seconds,
+        "wall": time.perf_counter() - begun,
         "objective": report.objective,
         "gap": report.gap,
         "new trees": report.trees_added,
@@ -212,11 +215,12 @@ def _plan(runner: Runner, wanted: frozenset[str]) -> Report:
         if facts is None:
             raise RuntimeError(f"{name} did not end within the cap")
         shown = (
-            f"{facts['seconds']:.2f} s, at most {limit}; {facts['fixed']} of {facts['faults']} "
+            f"{facts['wall']:.2f} s by the clock, at most {limit}, {facts['seconds']:.2f} of "
+            f"processors; {facts['fixed']} of {facts['faults']} "
             f"fixed, size {facts['objective']:.1f}, gap {100 * facts['gap']:.0f} %, "
             f"{facts['new trees']} new trees"
         )
-        report.add(name, shown, ratio=limit / facts["seconds"], target=1)
+        report.add(name, shown, ratio=limit / facts["wall"], target=1)
     return report
 
 
