@@ -36,14 +36,16 @@ _SEED = 30
 """Of the first search; the others have the next ones."""
 _EFFORT = 36_000_000_000
 """Entries of tableaus that the searches beside each other compute, times what could be gained."""
+_POLISHING = 0.5
+"""Work for the linear program of all entries with the winners that were found."""
 _PER_PROGRAM = 1_800_000
 """What a linear program takes besides its pivots, in entries of a tableau."""
 _PER_OPTION = 200_000
 """What rows of another group take."""
 _BEGUN = 10
-"""The first linear program may take this fraction of the effort, about."""
+"""A linear program may take this fraction of the effort, about."""
 _NO_ROOM = 0.05
-"""Share of the effort that a program counts which there is no room for."""
+"""Share of the effort that a program counts which is too large."""
 _NEAREST, _ROWS, _NUMBERS = 300, 3000, 12_000_000
 """Groups whose features are looked at, those that a solution meets most narrowly; their
 comparisons, and the numbers in these, at most."""
@@ -81,7 +83,7 @@ def exchanged(
     Args:
         enough: the cost to stop at.
     """
-    if problem.cost(best) <= enough or solver.stop.over():
+    if problem.cost(best) <= enough or solver.stop.over() or _is_large(problem, best):
         return best
     with ThreadPoolExecutor(_SEARCHES) as pool:
         for number in range(_ROUNDS):
@@ -89,8 +91,15 @@ def exchanged(
             search = partial(_searched, problem, best, enough, solver.stop)
             best = min([best, *pool.map(search, seeds)], key=problem.cost)
     choice = problem.best_good(problem.features.scores(best))
-    change = polish(problem, solver, best, choice, Effort()).change
+    change = polish(problem, solver, best, choice, Effort(_POLISHING, problem.cost(best))).change
     return best if change is None else min(best, change, key=problem.cost)
+
+
+def _is_large(problem: RepairProblem, best: NDArray[np.float64]) -> bool:
+    """Are there too many comparisons near a solution, as with many good and bad actions?"""
+    nearest = np.argsort(-problem.shortfall(best), kind="stable")[:_NEAREST]
+    count = problem.good[nearest].sum(axis=1) * problem.bad[nearest].sum(axis=1)
+    return bool(count.sum() > _ROWS)
 
 
 def _searched(
@@ -118,8 +127,6 @@ class _Comparisons:
         self, problem: RepairProblem, groups: NDArray[np.int64], change: NDArray[np.float64]
     ) -> None:
         self._problem = problem
-        count = problem.good[groups].sum(axis=1) * problem.bad[groups].sum(axis=1)
-        groups = groups[: max(int(np.searchsorted(np.cumsum(count), _ROWS, "right")), 1)]
         while True:
             self.groups = np.sort(groups)
             options = Options.of(problem.take(self.groups))
@@ -159,14 +166,14 @@ class _Comparisons:
             del self._owner[self._first :]
 
     def rows(self, winners: Iterable[tuple[int, int]]) -> NDArray[np.int64] | None:
-        """What these groups' winners have to win; None if there is no room for it."""
+        """What these groups' winners have to win; None if is too large it."""
         winners = list(winners)
         if not self._add([winner for winner in winners if winner not in self._rows]):
             return None
         return np.array([row for winner in winners for row in self._rows[winner]], np.int64)
 
     def _add(self, winners: list[tuple[int, int]]) -> bool:
-        """Write the rows of other groups; False if there is no room for them."""
+        """Write the rows of other groups; False if is too large them."""
         if not winners:
             return True
         groups, actions = np.array(winners, np.int64).T
@@ -235,10 +242,6 @@ class _Search:
 
     def run(self) -> NDArray[np.float64]:
         """The best solution, a change (J, A)."""
-        rows = self._table.rows(self._winners.items())
-        width = self._table.covering.rows.shape[1]
-        if rows is None or len(rows) ** 2 * width * _BEGUN > self._effort:
-            return self._change
         self._tighten()
         if self._begins:
             self._improve()
@@ -280,7 +283,9 @@ class _Search:
         before = self._table.added
         rows = self._table.rows(winners)
         self._spent += _PER_PROGRAM + _PER_OPTION * (self._table.added - before)
-        if rows is None:
+        size = 0 if rows is None else len(rows) + (0 if start is None else len(start.tableau))
+        width = self._table.covering.rows.shape[1]
+        if rows is None or size**2 * width * _BEGUN > self._effort:
             self._spent += int(_NO_ROOM * self._effort)
             return None
         vertex = self._table.covering.solve(start, rows, cutoff)
@@ -295,7 +300,7 @@ class _Search:
         known: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float64] | None:
         """A solution; what is missed on the way gets its known winner, or the nearest one."""
-        while vertex is not None:
+        while vertex is not None and self._goes_on():
             change = self._table.change(vertex)
             missed = self._missed(change)
             if not missed:

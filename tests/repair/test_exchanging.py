@@ -90,11 +90,14 @@ def test_there_need_not_be_room_for_all_comparisons(monkeypatch: pytest.MonkeyPa
     problem, solver = _problem(0, "weak"), choose_solver("highs")
     start = completed(problem, np.zeros(problem.features.allowed.shape)).change
     assert start is not None
-    for name, room in (("_ROWS", 1), ("_NUMBERS", 1), ("_NEAREST", 2)):
+    for name, room in (("_NUMBERS", 1), ("_NEAREST", 2)):
         monkeypatch.setattr(exchanging, name, room)
         found = exchanged(problem, solver, start, 0.0)
         assert _holds(problem, found)
         assert problem.cost(found) < problem.cost(start)
+    monkeypatch.setattr(exchanging, "_ROWS", 1)
+    assert exchanged(problem, solver, start, 0.0) is start
+    monkeypatch.setattr(exchanging, "_ROWS", 3000)
     monkeypatch.setattr(exchanging, "_OTHERS", 0)
     assert _holds(problem, exchanged(problem, solver, start, 0.0))
 
