@@ -166,14 +166,14 @@ class _Comparisons:
             del self._owner[self._first :]
 
     def rows(self, winners: Iterable[tuple[int, int]]) -> NDArray[np.int64] | None:
-        """What these groups' winners have to win; None if is too large it."""
+        """What these groups' winners have to win; None without room for it."""
         winners = list(winners)
         if not self._add([winner for winner in winners if winner not in self._rows]):
             return None
         return np.array([row for winner in winners for row in self._rows[winner]], np.int64)
 
     def _add(self, winners: list[tuple[int, int]]) -> bool:
-        """Write the rows of other groups; False if is too large them."""
+        """Write the rows of other groups; False without room for them."""
         if not winners:
             return True
         groups, actions = np.array(winners, np.int64).T
