@@ -60,7 +60,7 @@ def main() -> None:
 
     policy = train(task)
     faults = test(task, policy)
-    plan = st.DebugConfig(test=TestPlan(runs=500), keep=100, visited=200)
+    plan = st.DebugConfig(test=TestPlan(runs=500), visited=200)
     debugged = st.debug_policy(task, policy, config=plan)
     print("repair:", debugged.reason)
 

@@ -51,7 +51,8 @@ class DebugConfig:
         debugging_starts: start states that faults are looked for from.
         evaluation_starts: others, for %Unsafe and %Goal.
         runs_per_start: sampled for %Goal.
-        keep: safe decisions on runs to the goal that a repair shall keep if it can.
+        keep: safe decisions on runs to the goal that a repair shall keep if it can; 0 for
+            none, and then a change for a few faults can move all other decisions.
         keep_penalty: what giving one of them up may cost, in units of change.
         verify: how a policy without a new fault is verified, see `safetest_gym.verify.verify`;
             the faults of an unsafe run that this finds are repaired, too.
@@ -72,7 +73,7 @@ class DebugConfig:
     evaluation_starts: int = 1_000
     runs_per_start: int = 10
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    keep: int = 0
+    keep: int = 500
     keep_penalty: float = 1.0
     verify: Literal["none", "auto", "explicit", "abstract"] = "auto"
     verify_budget: Budget = field(default_factory=lambda: Budget(megabytes=1000))

@@ -76,7 +76,7 @@ class _Options(FuzzOptions):
     ] = 1_000_000
     keep: Annotated[
         int, typer.Option(min=0, help="Safe decisions on runs to the goal to keep if possible.")
-    ] = 0
+    ] = 500
     verify: Annotated[
         Literal["none", "auto", "explicit", "abstract"],
         typer.Option(help="Ask for a proof when no new fault is found."),
