@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts
-from safetest_gym.repair.covering import Covering, Vertex, undominated
+from safetest_gym.repair.covering import UNIT, Covering, Vertex, undominated
 from safetest_gym.repair.options import Options, scaled
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.solver import SolverChoice
@@ -48,7 +48,7 @@ _Branch = tuple[float, int, _Winners]
 
 
 def branched(
-    problem: RepairProblem, relaxation: Relaxed, cost: float, effort: int, solver: SolverChoice
+    problem: RepairProblem, relaxation: Relaxed, cost: float, work: float, solver: SolverChoice
 ) -> tuple[float, NDArray[np.float64] | None]:
     """A bound on the cost of every change, at most ``cost``, and a change (J, A).
 
@@ -57,9 +57,9 @@ def branched(
 
     Args:
         cost: dearer changes are not looked for.
-        effort: entries of tableaus to compute; some 3e9 take a second.
+        work: for linear programs over groups, in units of about a second.
     """
-    bound, point = relaxation.bound, relaxation.change
+    bound, point, effort = relaxation.bound, relaxation.change, int(work * UNIT)
     open_ = np.zeros(0, np.int64)
     cuts = disjunctive_cuts(problem.take(relaxation.groups), relaxation.far)
     if cuts.shape[0] ** 2 * len(np.unique(cuts.indices)) * _BEGUN > effort:

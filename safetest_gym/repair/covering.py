@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Covering", "Vertex", "undominated"]
+__all__ = ["UNIT", "Covering", "Vertex", "undominated"]
+
+UNIT = 6_000_000_000
+"""Entries of tableaus that are computed in a unit of work."""
 
 _PIVOTS = 2000
 """One program takes no more; what it proves by then holds."""

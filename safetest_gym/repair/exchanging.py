@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.repair.covering import Covering, Vertex, undominated
+from safetest_gym.repair.covering import UNIT, Covering, Vertex, undominated
 from safetest_gym.repair.fixed_choice import Effort, polish
 from safetest_gym.repair.options import Options, scaled
 from safetest_gym.repair.problem import RepairProblem
@@ -34,8 +34,8 @@ _ROUNDS, _SEARCHES = 2, 2
 """Each round begins with the best solution, and has one search on each of two processors."""
 _SEED = 30
 """Of the first search; the others have the next ones."""
-_EFFORT = 36_000_000_000
-"""Entries of tableaus that the searches beside each other compute, times what could be gained."""
+_EFFORT = 6.0
+"""Work of the searches that follow each other, times what could be gained."""
 _POLISHING = 0.5
 """Work for the linear program of all entries with the winners that were found."""
 _PER_PROGRAM = 1_800_000
@@ -76,22 +76,29 @@ _Winners = dict[int, int]
 
 
 def exchanged(
-    problem: RepairProblem, solver: SolverChoice, best: NDArray[np.float64], enough: float
+    problem: RepairProblem,
+    solver: SolverChoice,
+    best: NDArray[np.float64],
+    enough: float,
+    work: float,
 ) -> NDArray[np.float64]:
     """The best solution that is found from a known one, both changes (J, A).
 
     Args:
         enough: the cost to stop at.
+        work: of all searches together.
     """
     if problem.cost(best) <= enough or solver.stop.over() or _is_large(problem, best):
         return best
     with ThreadPoolExecutor(_SEARCHES) as pool:
         for number in range(_ROUNDS):
             seeds = range(_SEARCHES * number, _SEARCHES * (number + 1))
-            search = partial(_searched, problem, best, enough, solver.stop)
+            effort = min(_EFFORT * (1 - enough / problem.cost(best)), work / _SEARCHES) / _ROUNDS
+            search = partial(_searched, problem, best, (enough, effort), solver.stop)
             best = min([best, *pool.map(search, seeds)], key=problem.cost)
     choice = problem.best_good(problem.features.scores(best))
-    change = polish(problem, solver, best, choice, Effort(_POLISHING, problem.cost(best))).change
+    polishing = Effort(min(_POLISHING, work), problem.cost(best))
+    change = polish(problem, solver, best, choice, polishing).change
     return best if change is None else min(best, change, key=problem.cost)
 
 
@@ -105,11 +112,11 @@ def _is_large(problem: RepairProblem, best: NDArray[np.float64]) -> bool:
 def _searched(
     problem: RepairProblem,
     best: NDArray[np.float64],
-    enough: float,
+    limits: tuple[float, float],
     stop: HardStop,
     seed: int,
 ) -> NDArray[np.float64]:
-    return _Search(problem, best, enough, seed, stop).run()
+    return _Search(problem, best, limits, seed, stop).run()
 
 
 class _Comparisons:
@@ -214,19 +221,23 @@ class _Comparisons:
 
 
 class _Search:
-    """Exchanges, begun again and again."""
+    """Exchanges, begun again and again.
+
+    Args:
+        limits: the cost to stop at, and work.
+    """
 
     def __init__(
         self,
         problem: RepairProblem,
         best: NDArray[np.float64],
-        enough: float,
+        limits: tuple[float, float],
         seed: int,
         stop: HardStop,
     ) -> None:
-        self._problem, self._enough, self._stop = problem, enough, stop
+        self._problem, self._stop = problem, stop
+        self._enough, self._effort = limits[0], limits[1] * UNIT
         self._rng = np.random.default_rng(_SEED + seed)
-        self._effort = _EFFORT / _ROUNDS * (1 - enough / problem.cost(best))
         spare = -problem.shortfall(best)
         nearest = np.argsort(spare, kind="stable")
         self._table = _Comparisons(problem, nearest[:_NEAREST], best)

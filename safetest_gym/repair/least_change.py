@@ -24,14 +24,12 @@ Algorithm = Literal["auto", "exact", "first-order"]
 
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
-_UNIT = 6_000_000_000
-"""Entries of tableaus that branching computes in a unit of work; it gets one, at least."""
-_BRANCHING = 0.3
-"""Share of the work for branching where the optimum is to be proved."""
-_IMPROVING = 0.4
-"""Share of the work for better solutions, before the program that proves them."""
-_COMPLETING = 1.0
-"""Work for a solution where branching leads."""
+_IMPROVING, _BRANCHING, _COMPLETING, _EXCHANGING = 0.4, 0.3, 0.1, 0.2
+"""Shares of the work: for better solutions, a better bound, a solution where that leads, and
+still better ones. Where the optimum is to be proved, the last two and what is left of the first
+are for the program that proves it."""
+_ENOUGH = 1.0
+"""Work for branching, and for a solution where it leads, that is enough otherwise."""
 _FIRST, _STEPS = 300, 1000
 """First-order steps before a first look at what they lead to, and as a rule."""
 _STRETCH = 1.5
@@ -118,12 +116,12 @@ def least_change(
         confirmed = few and _impossible(problem, solver, found.conflict) is None
         return LeastChange(None, np.inf, 0.0, "first-order", found.conflict, confirmed)
     bound = relaxation.bound
-    aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), limits.work * (_IMPROVING if exact else 1))
+    aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), _IMPROVING * limits.work)
     best = _improved(problem, solver, (found.change, relaxation.change), aim)
-    cost, units = problem.cost(best), 1.0
+    cost, most = problem.cost(best), _ENOUGH
     exact = exact and cost > aim.cost and not solver.stop.over()
     if exact:
-        units = max(_BRANCHING * limits.work, 1.0)
+        most = np.inf
         left = (1 - _BRANCHING) * limits.work - aim.spent
         solution, change = solve_exactly(problem, solver, best, (left, limits.gap))
         best, cost = _better(problem, best, change)
@@ -131,16 +129,19 @@ def least_change(
     enough = cost * (1 - limits.gap)
     if bound < enough and not solver.stop.over():
         start = replace(relaxation, bound=bound)
-        effort = int(units * _UNIT)
-        raised, change = branched(problem, start, enough, effort, solver)
+        raised, change = branched(
+            problem, start, enough, min(_BRANCHING * limits.work, most), solver
+        )
         bound = max(bound, raised)
         best, cost = _better(problem, best, change)
         if change is None:
             best = _further(problem, solver, best, relaxation.change)
         elif not exact:
-            nearby = polish(problem, solver, change, effort=Effort(_COMPLETING, cost)).change
+            completing = Effort(min(_COMPLETING * limits.work, most), cost)
+            nearby = polish(problem, solver, change, effort=completing).change
             best, cost = _better(problem, best, nearby)
-            best = exchanged(problem, solver, best, bound / max(1 - limits.gap, 1e-9))
+            least = bound / max(1 - limits.gap, 1e-9)
+            best = exchanged(problem, solver, best, least, _EXCHANGING * limits.work)
         cost = problem.cost(best)
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
 
@@ -209,9 +210,9 @@ def _first(
     relaxation = relaxed(problem, search.prices, solver)
     rival = _guided(problem, solver, _STRETCH * relaxation.change)
     if problem.cost(rival.x) < problem.cost(search.x):
-        change = _settled(problem, solver, rival)
-        if change is not None:
-            return Polished(change, rival.choice, np.zeros(0, np.int64)), relaxation
+        found = _settled(problem, solver, rival, Effort())
+        if found.change is not None:
+            return found, relaxation
     return _feasible(problem, solver, search, winners), relaxation
 
 
@@ -226,14 +227,14 @@ def _guided(problem: RepairProblem, solver: SolverChoice, near: NDArray[np.float
 
 
 def _settled(
-    problem: RepairProblem, solver: SolverChoice, search: FirstOrder
-) -> NDArray[np.float64] | None:
+    problem: RepairProblem, solver: SolverChoice, search: FirstOrder, effort: Effort
+) -> Polished:
     """A solution near what a search has come to, if that is easy and the clock allows it."""
     if solver.stop.over():
-        return None
+        return Polished(None, search.choice, np.zeros(0, np.int64))
     if _is_large(search):
-        return _approached(problem, solver, search).change
-    return polish(problem, solver, search.x, search.choice, Effort(), rows_in_play(search)).change
+        return _approached(problem, solver, search)
+    return polish(problem, solver, search.x, search.choice, effort, rows_in_play(search))
 
 
 def _feasible(
@@ -336,11 +337,13 @@ def _improved(
     best, relaxation = known
     cost = problem.cost(best)
     for stretch in _STRETCHES[: next((count for size, count in _MORE if aim.open <= size), 0)]:
-        if cost <= aim.cost:
+        if cost <= aim.cost or aim.left <= 0:
             return best
-        found = _settled(problem, solver, _guided(problem, solver, stretch * relaxation))
-        if found is not None and problem.cost(found) < cost:
-            best, cost = found, problem.cost(found)
+        near = _guided(problem, solver, stretch * relaxation)
+        found = _settled(problem, solver, near, Effort(aim.left, cost))
+        aim.spent += found.work
+        if found.change is not None and problem.cost(found.change) < cost:
+            best, cost = found.change, problem.cost(found.change)
     return _searched(problem, solver, best, aim) if aim.open <= _SEARCHED_UP_TO else best
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from safetest_gym.repair import exchanging
+from safetest_gym.repair.covering import UNIT, Covering
 from safetest_gym.repair.exchanging import exchanged
 from safetest_gym.repair.features import layer_features, tree_features
 from safetest_gym.repair.fixed_choice import Effort, polish
@@ -19,6 +20,8 @@ from safetest_gym.repair.stop import HardStop
 from tests.oracles.policies import random_network
 from tests.oracles.winners import least_cost_of_all
 from tests.repair.faulty import faults_of, forest
+
+WORK = 0.3
 
 
 def _problem(seed: int, variant: Any, kind: str = "trees") -> RepairProblem:
@@ -35,11 +38,6 @@ def _holds(problem: RepairProblem, change: Any) -> bool:
     return bool((problem.shortfall(change) < 1e-5).all())
 
 
-@pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchanging, "_EFFORT", 1_000_000_000)
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("variant", ["weak", "strong"])
 def test_exchanges_end_with_a_solution_that_costs_no_more(seed: int, variant: Any) -> None:
@@ -48,10 +46,10 @@ def test_exchanges_end_with_a_solution_that_costs_no_more(seed: int, variant: An
     start = completed(problem, nothing).change
     assert start is not None
     solver = choose_solver("highs")
-    best = exchanged(problem, solver, start, 0.0)
+    best = exchanged(problem, solver, start, 0.0, WORK)
     assert _holds(problem, best)
     assert problem.cost(best) < problem.cost(start)
-    again = exchanged(problem, solver, start, 0.0)
+    again = exchanged(problem, solver, start, 0.0, WORK)
     np.testing.assert_array_equal(best, again)
 
 
@@ -65,7 +63,7 @@ def test_of_few_groups_all_winners_are_found(seed: int, variant: Any) -> None:
     start = completed(wide, np.zeros(problem.features.allowed.shape)).change
     assert start is not None
     best = least_cost_of_all(problem)
-    found = exchanged(problem, choose_solver("highs"), start, best)
+    found = exchanged(problem, choose_solver("highs"), start, best, WORK)
     assert _holds(problem, found)
     assert problem.cost(found) == pytest.approx(best, rel=1e-3)
 
@@ -79,11 +77,11 @@ def test_demands_that_may_be_missed_count_with_their_price(seed: int) -> None:
     solver = choose_solver("highs")
     start = completed(problem, np.zeros(problem.features.allowed.shape)).change
     assert start is not None
-    found = exchanged(problem, solver, start, 0.0)
+    found = exchanged(problem, solver, start, 0.0, WORK)
     assert (problem.shortfall(found)[problem.hard] < 1e-5).all()
     assert problem.cost(found) < problem.cost(start)
     all_hard = replace(problem, weight=np.full(len(problem), np.inf))
-    assert problem.cost(found) < problem.cost(exchanged(all_hard, solver, start, 0.0))
+    assert problem.cost(found) < problem.cost(exchanged(all_hard, solver, start, 0.0, WORK))
 
 
 def test_there_need_not_be_room_for_all_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,14 +90,14 @@ def test_there_need_not_be_room_for_all_comparisons(monkeypatch: pytest.MonkeyPa
     assert start is not None
     for name, room in (("_NUMBERS", 1), ("_NEAREST", 2)):
         monkeypatch.setattr(exchanging, name, room)
-        found = exchanged(problem, solver, start, 0.0)
+        found = exchanged(problem, solver, start, 0.0, WORK)
         assert _holds(problem, found)
         assert problem.cost(found) < problem.cost(start)
     monkeypatch.setattr(exchanging, "_ROWS", 1)
-    assert exchanged(problem, solver, start, 0.0) is start
+    assert exchanged(problem, solver, start, 0.0, WORK) is start
     monkeypatch.setattr(exchanging, "_ROWS", 3000)
     monkeypatch.setattr(exchanging, "_OTHERS", 0)
-    assert _holds(problem, exchanged(problem, solver, start, 0.0))
+    assert _holds(problem, exchanged(problem, solver, start, 0.0, WORK))
 
 
 def test_a_solution_that_is_good_enough_is_left_as_it_is() -> None:
@@ -108,8 +106,8 @@ def test_a_solution_that_is_good_enough_is_left_as_it_is() -> None:
     start = completed(problem, nothing).change
     assert start is not None
     solver, late = choose_solver("highs"), choose_solver("highs", HardStop(0.0))
-    assert exchanged(problem, solver, start, problem.cost(start)) is start
-    assert exchanged(problem, late, start, 0.0) is start
+    assert exchanged(problem, solver, start, problem.cost(start), WORK) is start
+    assert exchanged(problem, late, start, 0.0, WORK) is start
 
 
 @pytest.mark.parametrize("kind", ["trees", "network"])
@@ -140,3 +138,25 @@ def test_what_becomes_dearer_than_the_cutoff_by_far_is_not_completed() -> None:
     cost = problem.cost(polish(problem, solver, nothing).change)  # type: ignore[arg-type]  # found
     assert polish(problem, solver, nothing, effort=Effort(cutoff=cost / 50)).change is None
     assert polish(problem, solver, nothing, effort=Effort(work=0.0)).change is None
+
+
+def test_hardly_any_work_is_hardly_any_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, solver = _problem(0, "weak"), choose_solver("highs")
+    start = completed(problem, np.zeros(problem.features.allowed.shape)).change
+    assert start is not None
+    programs: list[int] = []
+    solve = Covering.solve
+
+    def counted(*arguments: Any) -> Any:
+        vertex = solve(*arguments)
+        programs.append(vertex.work)
+        return vertex
+
+    monkeypatch.setattr(Covering, "solve", counted)
+    taken = []
+    for work in (1e-3, 1e-1):
+        programs.clear()
+        exchanged(problem, solver, start, 0.0, work)
+        taken.append(sum(programs))
+        assert taken[-1] < 1.5 * work * UNIT
+    assert taken[0] < taken[1]
