@@ -28,7 +28,7 @@ from safetest_gym.policies.sb3 import SB3Policy
 from safetest_gym.repair.problem import RepairError
 from safetest_gym.repair.repairing import RepairOptions, fixed_faults
 from safetest_gym.repair.report import RepairReport
-from safetest_gym.repair.requests import FaultSet
+from safetest_gym.repair.requests import FaultSet, KeepSet
 from safetest_gym.replacing import replace_file
 
 __all__ = ["RepairCallback"]
@@ -67,6 +67,8 @@ class RepairCallback(TestFollower):
             policy, so many times at most; the safest counts.
         goal_tolerance: how far %Goal may fall.
         most_faults: the newest that are repaired.
+        keep: so many safe decisions of the network on runs to the goal are protected, at a
+            price; 0 for none. Without them a change for a few faults can move all others.
         trees: of an ensemble beside the network, distilled from it and repaired every time,
             on the way to a policy with certificates; training does not see it. 0 for none.
 
@@ -84,17 +86,18 @@ class RepairCallback(TestFollower):
         rounds: int = 8,
         goal_tolerance: float = 0.02,
         most_faults: int = 2000,
+        keep: int = 200,
         trees: int = 0,
     ) -> None:
         super().__init__(tests)
-        if every_steps < 1 or rounds < 1 or most_faults < 1 or trees < 0:
+        if min(every_steps, rounds, most_faults) < 1 or min(keep, trees) < 0:
             raise ConfigError(
-                "every_steps, rounds and most_faults must be at least 1 and trees not negative, "
-                f"got {every_steps}, {rounds}, {most_faults} and {trees}"
+                "every_steps, rounds and most_faults must be at least 1, keep and trees not "
+                f"negative, got {every_steps}, {rounds}, {most_faults}, {keep} and {trees}"
             )
         self.every_steps, self.options = every_steps, _options(options)
         self.goal_tolerance, self.most_faults = goal_tolerance, most_faults
-        self.rounds, self.trees = rounds, trees
+        self.rounds, self.keep, self.trees = rounds, keep, trees
         self.history: list[Record] = []
         self.ensemble: TreeEnsemblePolicy | None = None
         self._ensemble_unsafe = 1.0
@@ -189,9 +192,10 @@ class RepairCallback(TestFollower):
     def _best_of_rounds(self, before: MlpPolicy) -> tuple[_Repaired | None, int]:
         """The safest repair, and how many were tried, each on all faults known by then."""
         best: _Repaired | None = None
+        keep = self.tests.known_good(before, self.keep) if self.keep else None
         for number in range(1, self.rounds + 1):
             wanted = self._wanted()
-            found = self._solve(before, wanted)
+            found = self._solve(before, wanted, keep)
             if found is None:
                 return best, number
             tried = _Repaired(wanted, *found, self.tests.rates(found[0]))
@@ -201,11 +205,13 @@ class RepairCallback(TestFollower):
                 return best, number
         return best, self.rounds
 
-    def _solve(self, before: MlpPolicy, wanted: FaultSet) -> tuple[MlpPolicy, RepairReport] | None:
+    def _solve(
+        self, before: MlpPolicy, wanted: FaultSet, keep: KeepSet | None
+    ) -> tuple[MlpPolicy, RepairReport] | None:
         """The repaired policy; faults that conflict in every method are given up."""
         for _ in range(_ATTEMPTS):
             try:
-                return self.options.run(before, wanted)
+                return self.options.run(before, wanted, keep)
             except RepairError as error:
                 conflict = np.asarray(error.faults, np.int64)
                 wanted = _without(wanted, conflict)

@@ -18,6 +18,7 @@ from safetest_gym.callbacks.tester import SafetyPlan, SafetyResult, SafetyTester
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault
 from safetest_gym.policies import Evaluation, Policy, policy_from_sb3
+from safetest_gym.repair.requests import KeepSet
 from safetest_gym.task import Task
 
 __all__ = ["SafetyTestCallback"]
@@ -170,6 +171,14 @@ class SafetyTestCallback(EventCallback):
         self._records.store.close()
         self._spent += time.monotonic() - begun
         return len(added.new)
+
+    def known_good(self, policy: Policy, most: int) -> KeepSet | None:
+        """Safe decisions of another policy on runs to the goal; its time counts as in `search`."""
+        begun, allowance = time.monotonic(), self._allowance()
+        seconds = None if allowance is None else max(allowance, _LEAST_SEARCH)
+        found = self._ready.known_good(policy, len(self.history), most, seconds)
+        self._spent += time.monotonic() - begun
+        return found
 
     def test_now(self) -> SafetyResult:
         """Test the policy as it is, whatever is due; for the end of training."""

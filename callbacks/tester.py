@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from safetest_gym.campaign.known_good import RUNS, visited_on
 from safetest_gym.deciders import Budget, make_decider
 from safetest_gym.errors import ConfigError
 from safetest_gym.faults import Fault, FaultAnalysis, find_faults, reachable_faults
 from safetest_gym.fuzzing import End, Fuzzer, Runs, Strategy
 from safetest_gym.policies import Evaluation, EvaluationConfig, Policy, evaluate
+from safetest_gym.repair.requests import KeepSet
 from safetest_gym.task import Task
 
 __all__ = ["SafetyPlan", "SafetyResult", "SafetyTester", "as_plan"]
@@ -24,6 +26,9 @@ _CHUNK = 128
 
 _LEAST = 0.2
 """Seconds that fuzzing and fault analysis have in any case."""
+
+_KEEP_PENALTY = 1.0
+"""What giving up a decision to keep may cost, in units of change."""
 
 _BACK = 3
 """So many states up to a fault or a cycle count as shortly before it."""
@@ -192,6 +197,20 @@ class SafetyTester:
             return self._visited(policy, self._starts(number))
         finally:
             self.decider.deadline = None
+
+    def known_good(
+        self, policy: Policy, number: int, most: int, seconds: float | None
+    ) -> KeepSet | None:
+        """Safe decisions on runs to the goal from the starts of a test; None for none."""
+        plan = self.plan
+        fuzzer = Fuzzer(self.task, policy, max_steps=plan.max_steps, seed=plan.seed)
+        runs = fuzzer.run_from(self._starts(number)[:RUNS], first=number * plan.runs)
+        self.decider.deadline = None if seconds is None else time.monotonic() + seconds
+        try:
+            visited = visited_on(runs, self.task, self.decider, most=2 * most, seed=plan.seed)
+        finally:
+            self.decider.deadline = None
+        return visited.keep(most, _KEEP_PENALTY)
 
     def _visited(self, policy: Policy, starts: State) -> tuple[Fault, ...]:
         most = self.plan.exhaust

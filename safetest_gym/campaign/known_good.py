@@ -10,17 +10,19 @@ from numpy.typing import NDArray
 
 from safetest_gym.deciders import Budget, Verdict, make_decider
 from safetest_gym.fuzzing import Fuzzer
-from safetest_gym.fuzzing.runs import End
+from safetest_gym.fuzzing.runs import End, Runs
 from safetest_gym.policies import Policy
 from safetest_gym.repair.report import SideEffects, side_effects
 from safetest_gym.repair.requests import KeepSet
 
 if TYPE_CHECKING:
+    from safetest_gym.deciders.base import Decider
     from safetest_gym.task import Task
 
-__all__ = ["Visited", "visited_by"]
+__all__ = ["RUNS", "Visited", "visited_by", "visited_on"]
 
-_RUNS = 500
+RUNS = 500
+"""Runs that show which states a policy visits."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -57,7 +59,13 @@ def visited_by(
     policy: Policy, task: Task, *, most: int, decider_states: int, max_steps: int, seed: int
 ) -> Visited:
     """Some states on random runs of ``policy`` from the task's starts, in random order."""
-    runs = Fuzzer(task, policy, max_steps=max_steps, seed=seed).run(_RUNS)
+    runs = Fuzzer(task, policy, max_steps=max_steps, seed=seed).run(RUNS)
+    decider = make_decider("otf", task, budget=Budget(states=decider_states))
+    return visited_on(runs, task, decider, most=most, seed=seed)
+
+
+def visited_on(runs: Runs, task: Task, decider: Decider, *, most: int, seed: int) -> Visited:
+    """Some states on these runs, in random order."""
     asked = np.flatnonzero(runs.actions >= 0)
     owner = np.searchsorted(runs.offsets, asked, side="right") - 1
     arrives = runs.ends[owner] == End.GOAL
@@ -70,7 +78,6 @@ def visited_by(
     applicable = safe = np.zeros(shape, dtype=np.bool_)
     if len(states):
         applicable = np.asarray(task.applicable_many(states), dtype=np.bool_)
-        decider = make_decider("otf", task, budget=Budget(states=decider_states))
         safe = np.asarray(decider.action_verdicts(states) == Verdict.SAFE)
     actions = runs.actions[asked[first[rows]]]
     return Visited(

@@ -10,6 +10,7 @@ import torch
 from safetest_gym.callbacks.network import LearnerNetwork
 from safetest_gym.callbacks.repair import RepairCallback
 from safetest_gym.callbacks.safety_test import SafetyTestCallback
+from safetest_gym.deciders import Verdict, make_decider
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies import load_policy, policy_from_sb3
 from safetest_gym.repair.problem import RepairError
@@ -166,3 +167,34 @@ def test_kept_repairs_make_the_policy_safer_at_once(algorithm: str, plan: Plan) 
     tried = [record for record in callback.history if record["wrong_before"]]
     assert tried
     assert all(np.isfinite(record["seconds"]) for record in tried)
+
+
+@pytest.mark.parametrize("most", [5, 0])
+def test_so_many_good_decisions_are_protected(
+    most: int, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    run = RepairOptions.run
+
+    def noted(options: RepairOptions, policy: Any, wanted: FaultSet, keep: Any = None) -> Any:
+        given.append((policy, keep))
+        return run(options, policy, wanted, keep)
+
+    monkeypatch.setattr(RepairOptions, "run", noted)
+    tests = {"every_steps": 64, "plan": plan}
+    callback = RepairCallback(tests=tests, every_steps=64, keep=most, goal_tolerance=1.0)
+    make_model("MaskablePPO").learn(256, callback)
+    sets = [(policy, keep) for policy, keep in given if keep is not None]
+    assert given
+    assert bool(sets) == (most > 0)
+    for policy, keep in sets:
+        assert 1 <= len(keep) <= most
+        decider = make_decider("otf", callback.tests.task)
+        actions = policy.actions(keep.states, keep.applicable)
+        safe = decider.action_verdicts(keep.states) == Verdict.SAFE
+        assert safe[np.arange(len(keep)), actions].all()
+
+
+def test_a_negative_number_of_decisions_to_keep_is_refused() -> None:
+    with pytest.raises(ConfigError, match="keep and trees not negative"):
+        RepairCallback(keep=-1)
