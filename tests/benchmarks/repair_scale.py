@@ -152,7 +152,7 @@ def repaired(source: str, count: int, variant: Any, seed: int) -> Facts:
         policy, faults = on_task(name, count, seed)
     else:
         policy, faults = made_up(count, int(name), seed)
-    RepairOptions(method="leaves", variant=variant, work=0.1).run(policy, _first(faults, 150))
+    RepairOptions(method="leaves", variant=variant, work=1).run(policy, _first(faults, 150))
     begun = time.perf_counter()
     with stopwatch() as watch:
         _, report = repair(policy, faults, method="leaves", variant=variant, solver="highs")
