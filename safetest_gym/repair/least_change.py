@@ -65,8 +65,8 @@ class Limits:
     """When to stop improving.
 
     Attributes:
-        work: for mixed-integer programs, see `safetest_gym.repair.solver.Allowance`; all else
-            ends by itself.
+        work: for all that improves a first solution and its bound, in the units of
+            `safetest_gym.repair.solver.Allowance`.
         gap: stop within this relative distance of the bound.
     """
 
