@@ -67,8 +67,6 @@ class RepairCallback(TestFollower):
             policy, so many times at most; the safest counts.
         goal_tolerance: how far %Goal may fall.
         most_faults: the newest that are repaired.
-        keep: so many safe decisions of the network on runs to the goal are protected, at a
-            price; 0 for none. Without them a change for a few faults can move all others.
         trees: of an ensemble beside the network, distilled from it and repaired every time,
             on the way to a policy with certificates; training does not see it. 0 for none.
 
@@ -86,18 +84,17 @@ class RepairCallback(TestFollower):
         rounds: int = 8,
         goal_tolerance: float = 0.02,
         most_faults: int = 2000,
-        keep: int = 200,
         trees: int = 0,
     ) -> None:
         super().__init__(tests)
-        if min(every_steps, rounds, most_faults) < 1 or min(keep, trees) < 0:
+        if every_steps < 1 or rounds < 1 or most_faults < 1 or trees < 0:
             raise ConfigError(
-                "every_steps, rounds and most_faults must be at least 1, keep and trees not "
-                f"negative, got {every_steps}, {rounds}, {most_faults}, {keep} and {trees}"
+                "every_steps, rounds and most_faults must be at least 1 and trees not negative, "
+                f"got {every_steps}, {rounds}, {most_faults} and {trees}"
             )
         self.every_steps, self.options = every_steps, _options(options)
         self.goal_tolerance, self.most_faults = goal_tolerance, most_faults
-        self.rounds, self.keep, self.trees = rounds, keep, trees
+        self.rounds, self.trees = rounds, trees
         self.history: list[Record] = []
         self.ensemble: TreeEnsemblePolicy | None = None
         self._ensemble_unsafe = 1.0
@@ -192,7 +189,7 @@ class RepairCallback(TestFollower):
     def _best_of_rounds(self, before: MlpPolicy) -> tuple[_Repaired | None, int]:
         """The safest repair, and how many were tried, each on all faults known by then."""
         best: _Repaired | None = None
-        keep = self.tests.known_good(before, self.keep) if self.keep else None
+        keep = self.tests.known_good(before)
         for number in range(1, self.rounds + 1):
             wanted = self._wanted()
             found = self._solve(before, wanted, keep)

@@ -162,9 +162,8 @@ class SafetyTestCallback(EventCallback):
 
         Its time counts as that of tests, and it has a little even if they have none left.
         """
-        begun, allowance = time.monotonic(), self._allowance()
-        seconds = None if allowance is None else max(allowance, _LEAST_SEARCH)
-        found = self._ready.visited(policy, len(self.history), seconds)
+        begun = time.monotonic()
+        found = self._ready.visited(policy, len(self.history), self._search_seconds())
         version = f"{self.num_timesteps}, changed"
         added = self._records.store.add(self.task, found, policy=version)
         self.faults += [found[place] for place in added.new]
@@ -172,13 +171,17 @@ class SafetyTestCallback(EventCallback):
         self._spent += time.monotonic() - begun
         return len(added.new)
 
-    def known_good(self, policy: Policy, most: int) -> KeepSet | None:
+    def known_good(self, policy: Policy) -> KeepSet | None:
         """Safe decisions of another policy on runs to the goal; its time counts as in `search`."""
-        begun, allowance = time.monotonic(), self._allowance()
-        seconds = None if allowance is None else max(allowance, _LEAST_SEARCH)
-        found = self._ready.known_good(policy, len(self.history), most, seconds)
+        begun = time.monotonic()
+        found = self._ready.known_good(policy, len(self.history), self._search_seconds())
         self._spent += time.monotonic() - begun
         return found
+
+    def _search_seconds(self) -> float | None:
+        """What a search outside tests may take now."""
+        allowance = self._allowance()
+        return None if allowance is None else max(allowance, _LEAST_SEARCH)
 
     def test_now(self) -> SafetyResult:
         """Test the policy as it is, whatever is due; for the end of training."""

@@ -48,6 +48,8 @@ class SafetyPlan:
         max_states: states exhausted for %Unsafe; 0 only samples.
         exhaust: so many of the states that the policy can visit from the fuzzing's starts are
             searched for faults that no run met; 0 for none.
+        keep: so many safe decisions on runs to the goal are protected by repairs, at a price;
+            0 for none, and then a change for a few faults can move all others.
         decider: name of the decider, ``budget`` its limits as plain data.
         share: of all time that tests may take; None for no limit, which makes what is found
             depend on nothing but seeds.
@@ -66,6 +68,7 @@ class SafetyPlan:
     runs_per_start: int = 5
     max_states: int = 100_000
     exhaust: int = 20_000
+    keep: int = 200
     decider: str = "otf"
     budget: Mapping[str, Any] | None = None
     share: float | None = 0.1
@@ -79,6 +82,8 @@ class SafetyPlan:
         for name in ("runs", "max_steps", "held_out", "runs_per_start"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.keep < 0:
+            raise ConfigError(f"keep must not be negative, got {self.keep}")
         if self.share is not None and not 0 < self.share < 1:
             raise ConfigError(f"share must be between 0 and 1 or None, got {self.share}")
 
@@ -198,11 +203,11 @@ class SafetyTester:
         finally:
             self.decider.deadline = None
 
-    def known_good(
-        self, policy: Policy, number: int, most: int, seconds: float | None
-    ) -> KeepSet | None:
+    def known_good(self, policy: Policy, number: int, seconds: float | None) -> KeepSet | None:
         """Safe decisions on runs to the goal from the starts of a test; None for none."""
-        plan = self.plan
+        plan, most = self.plan, self.plan.keep
+        if not most:
+            return None
         fuzzer = Fuzzer(self.task, policy, max_steps=plan.max_steps, seed=plan.seed)
         runs = fuzzer.run_from(self._starts(number)[:RUNS], first=number * plan.runs)
         self.decider.deadline = None if seconds is None else time.monotonic() + seconds

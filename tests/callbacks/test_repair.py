@@ -181,8 +181,8 @@ def test_so_many_good_decisions_are_protected(
         return run(options, policy, wanted, keep)
 
     monkeypatch.setattr(RepairOptions, "run", noted)
-    tests = {"every_steps": 64, "plan": plan}
-    callback = RepairCallback(tests=tests, every_steps=64, keep=most, goal_tolerance=1.0)
+    tests = {"every_steps": 64, "plan": {**plan, "keep": most}}
+    callback = RepairCallback(tests=tests, every_steps=64, goal_tolerance=1.0)
     make_model("MaskablePPO").learn(256, callback)
     sets = [(policy, keep) for policy, keep in given if keep is not None]
     assert given
@@ -196,5 +196,5 @@ def test_so_many_good_decisions_are_protected(
 
 
 def test_a_negative_number_of_decisions_to_keep_is_refused() -> None:
-    with pytest.raises(ConfigError, match="keep and trees not negative"):
-        RepairCallback(keep=-1)
+    with pytest.raises(ConfigError, match="keep must not be negative, got -1"):
+        RepairCallback(tests={"plan": {"keep": -1}})

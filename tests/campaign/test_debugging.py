@@ -20,6 +20,7 @@ import pytest
 from safetest_gym.campaign import debugging_steps
 from safetest_gym.campaign.debugging import DebugConfig, debug_policy
 from safetest_gym.campaign.debugging_starts import split_starts, starting_from
+from safetest_gym.campaign.known_good import Visited
 from safetest_gym.campaign.pipeline import TestPlan
 from safetest_gym.envs.tasks.one_way_line import OneWayLine
 from safetest_gym.envs.tasks.two_way_line import TwoWayLine
@@ -35,6 +36,7 @@ from safetest_gym.policies import (
     load_policy,
 )
 from safetest_gym.repair.repairing import RepairOptions
+from safetest_gym.repair.requests import KeepSet
 from safetest_gym.repair.stop import HardStop
 from safetest_gym.task import Task, load_task
 from tests.cli.test_faults import network
@@ -210,10 +212,17 @@ def test_faults_that_no_such_policy_can_fix_end_the_loop_with_the_reason() -> No
     assert result.iterations[-1].faults_open > 0
 
 
-def test_a_repair_that_fails_ends_the_loop_with_the_reason() -> None:
-    result = debug_policy(line(), net(), config=config("last-layer", keep=300, keep_penalty=np.inf))
-    if result.end == "repair-failed":
-        assert "no change of the last layer" in result.reason
+def test_a_repair_that_fails_ends_the_loop_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def everything(visited: Visited, most: int, penalty: float) -> KeepSet:
+        """Decisions to keep that are faults, too."""
+        return KeepSet(states=visited.states, applicable=visited.applicable)
+
+    monkeypatch.setattr(Visited, "keep", everything)
+    result = debug_policy(line(), net(), config=config("last-layer"))
+    assert result.end == "repair-failed"
+    assert "no change of the last layer" in result.reason
 
 
 @pytest.mark.parametrize(("debugging", "evaluation"), [(10, 5), (300, 200)])
