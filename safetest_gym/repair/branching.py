@@ -38,8 +38,9 @@ _ROOM = 8_000_000
 """Entries of tableaus that are kept."""
 _PER_PROGRAM = 700_000
 """What a linear program takes besides its pivots, in entries of a tableau."""
-_BEGUN = 30
-"""The first linear program may take this fraction of the effort, about."""
+_BEGUN, _LEADING = 22, 30
+"""The first linear program may take these fractions of the effort, about: for branching at all,
+and for a change that leads to a good solution."""
 
 _Winners = tuple[tuple[int, int], ...]
 """Pairs of group and the action that has to win it."""
@@ -53,7 +54,7 @@ def branched(
     """A bound on the cost of every change, at most ``cost``, and a change (J, A).
 
     The change meets the demands that were looked at, at the cost of the bound: if that should be
-    all of them, there is no better one. It is None if too much decides to begin with branching.
+    all of them, there is no better one. It is None if too much decides to come near them.
 
     Args:
         cost: dearer changes are not looked for.
@@ -62,7 +63,9 @@ def branched(
     bound, point, effort = relaxation.bound, relaxation.change, int(work * UNIT)
     open_ = np.zeros(0, np.int64)
     cuts = disjunctive_cuts(problem.take(relaxation.groups), relaxation.far)
-    if cuts.shape[0] ** 2 * len(np.unique(cuts.indices)) * _BEGUN > effort:
+    first = cuts.shape[0] ** 2 * len(np.unique(cuts.indices))
+    is_leading = first * _LEADING <= effort
+    if first * _BEGUN > effort:
         return min(bound, cost), None
     branches: list[_Branch] = []
     is_won = True
@@ -79,7 +82,7 @@ def branched(
             break
         point, is_won = tree.point, tree.is_won
         branches = [] if is_scout else tree.branches
-    return min(bound, cost), point
+    return min(bound, cost), point if is_leading else None
 
 
 def _missed(

@@ -34,7 +34,7 @@ _ROUNDS, _SEARCHES = 2, 2
 """Each round begins with the best solution, and has one search on each of two processors."""
 _SEED = 30
 """Of the first search; the others have the next ones."""
-_EFFORT = 6.0
+_EFFORT = 5.0
 """Work of the searches that follow each other, times what could be gained."""
 _POLISHING = 0.5
 """Work for the linear program of all entries with the winners that were found."""

@@ -57,6 +57,7 @@ class FirstOrder:
         x: the change, shape (J, A).
         y: price of every row.
         choice: the good action by which each group is to be met.
+        entries: of the comparisons and scores that have been computed.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class FirstOrder:
         self._sums = np.zeros_like(self.x), np.zeros_like(self.y)
         self._since, self._reference = 0, np.inf
         self.settled = False
+        self.entries = 0
 
     @property
     def prices(self) -> NDArray[np.float64]:
@@ -146,6 +148,8 @@ class FirstOrder:
             data, (primal, dual), (self.x, y), (sums[0], y_sum), np.empty_like(self.x), _PERIOD
         )
         self.y[active], sums[1][active] = y, y_sum
+        both = 4 * len(active) * features.index.shape[1]
+        self.entries += _PERIOD * (both + self.x.size)
         return moved
 
     def _steps(
@@ -173,9 +177,11 @@ class FirstOrder:
         problem, rows, features = self.problem, self.rows, self.problem.features
         scores_kernel(features.index, features.value, features.base, x, scores)
         hard = np.isinf(rows.cap)
+        self.entries += scores.size * features.index.shape[1]
         missed = np.maximum(rows.needs(problem, self.choice, scores), 0)
         priced = np.maximum(np.abs(self.slope(y)[features.allowed]) - 1, 0).max(initial=0.0)
-        cost = np.abs(x).sum() + missed[~hard] @ rows.cap[~hard]
-        gap = abs(cost - self._needs @ y) / (1e-9 + abs(cost))
+        soft = missed[~hard] * rows.cap[~hard]
+        cost = np.abs(x).sum() + soft.sum()
+        gap = abs(cost - (self._needs * y).sum()) / (1e-9 + abs(cost))
         violation = missed[hard].max(initial=0.0) / self._typical
         return float(max(violation, priced, gap))

@@ -16,6 +16,7 @@ from safetest_gym.repair.first_order import FirstOrder
 from safetest_gym.repair.fixed_choice import Effort, Polished, polish, rows_in_play
 from safetest_gym.repair.problem import RepairProblem
 from safetest_gym.repair.projections import Completed, completed
+from safetest_gym.repair.restarting import restarted, settled, winning
 from safetest_gym.repair.solver import SolverChoice
 
 __all__ = ["Algorithm", "LeastChange", "Limits", "least_change"]
@@ -24,10 +25,12 @@ Algorithm = Literal["auto", "exact", "first-order"]
 
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
-_IMPROVING, _BRANCHING, _COMPLETING, _EXCHANGING = 0.4, 0.3, 0.1, 0.2
-"""Shares of the work: for better solutions, a better bound, a solution where that leads, and
-still better ones. Where the optimum is to be proved, the last two and what is left of the first
-are for the program that proves it."""
+_RESTARTING, _IMPROVING, _BRANCHING, _COMPLETING, _EXCHANGING = 0.02, 0.38, 0.3, 0.1, 0.2
+"""Shares of the work: for better solutions, from other starts and near by, a better bound, a
+solution where that leads, and still better ones. Where the optimum is to be proved, the last
+two and what is left of the second are for the program that proves it."""
+_ALONE = 0.07
+"""Share of other starts where so much decides that there is no time for anything else."""
 _ENOUGH = 1.0
 """Work for branching, and for a solution where it leads, that is enough otherwise."""
 _FIRST, _STEPS = 300, 1000
@@ -38,6 +41,7 @@ _STRETCHES = (2.0, 1.2, 3.0, 1.0)
 _MORE = ((400, 4), (1500, 2))
 """How many more stretches are tried, by the number of open groups."""
 _SEARCHED_UP_TO = 400
+"""Open groups; of more, those in a neighbourhood are too small a part."""
 _FAILURES = 6
 """Neighbourhoods without a better solution before the search ends."""
 _NEIGHBOURHOOD = 1.0
@@ -115,33 +119,28 @@ def least_change(
         few = len(found.conflict) <= _CONFIRMED_UP_TO
         confirmed = few and _impossible(problem, solver, found.conflict) is None
         return LeastChange(None, np.inf, 0.0, "first-order", found.conflict, confirmed)
-    bound = relaxation.bound
-    aim = _Aim(open_, bound / max(1 - limits.gap, 1e-9), _IMPROVING * limits.work)
+    bound, share = relaxation.bound, max(1 - limits.gap, 1e-9)
+    aim = _Aim(open_, bound / share, _IMPROVING * limits.work)
     best = _improved(problem, solver, (found.change, relaxation.change), aim)
+    if open_ <= _SEARCHED_UP_TO:
+        best = restarted(problem, best, aim.cost, _RESTARTING * limits.work, solver.stop)
+        best = _searched(problem, solver, best, aim)
     cost, most = problem.cost(best), _ENOUGH
     exact = exact and cost > aim.cost and not solver.stop.over()
     if exact:
         most = np.inf
-        left = (1 - _BRANCHING) * limits.work - aim.spent
+        left = (1 - _RESTARTING - _BRANCHING) * limits.work - aim.spent
         solution, change = solve_exactly(problem, solver, best, (left, limits.gap))
         best, cost = _better(problem, best, change)
         bound = max(bound, solution.bound if np.isfinite(solution.bound) else 0.0)
-    enough = cost * (1 - limits.gap)
-    if bound < enough and not solver.stop.over():
-        start = replace(relaxation, bound=bound)
-        raised, change = branched(
-            problem, start, enough, min(_BRANCHING * limits.work, most), solver
-        )
+    if bound < cost * share and not solver.stop.over():
+        start, work = replace(relaxation, bound=bound), min(_BRANCHING * limits.work, most)
+        raised, change = branched(problem, start, cost * share, work, solver)
         bound = max(bound, raised)
         best, cost = _better(problem, best, change)
-        if change is None:
-            best = _further(problem, solver, best, relaxation.change)
-        elif not exact:
-            completing = Effort(min(_COMPLETING * limits.work, most), cost)
-            nearby = polish(problem, solver, change, effort=completing).change
-            best, cost = _better(problem, best, nearby)
-            least = bound / max(1 - limits.gap, 1e-9)
-            best = exchanged(problem, solver, best, least, _EXCHANGING * limits.work)
+        if not exact:
+            aim = _Aim(open_, bound / share, limits.work)
+            best = _further(problem, solver, (best, change), aim)
         cost = problem.cost(best)
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
 
@@ -149,14 +148,22 @@ def least_change(
 def _further(
     problem: RepairProblem,
     solver: SolverChoice,
-    best: NDArray[np.float64],
-    near: NDArray[np.float64],
+    known: tuple[NDArray[np.float64], NDArray[np.float64] | None],
+    aim: _Aim,
 ) -> NDArray[np.float64]:
-    """A better solution where so much decides that steps are all that there is time for."""
-    if len(problem) <= _MANY or solver.stop.over():
-        return best
-    found = _approached(problem, solver, _guided(problem, solver, _STRETCH * near))
-    return _better(problem, best, found.change)[0]
+    """A better solution: near the change that a bound belongs to, if any, and from other starts.
+
+    Args:
+        known: the best solution and that change.
+    """
+    best, near = known
+    if near is None:
+        best = restarted(problem, best, aim.cost, _ALONE * aim.work, solver.stop)
+        return settled(problem, best, solver.stop)
+    effort = Effort(min(_COMPLETING * aim.work, _ENOUGH), problem.cost(best))
+    best, _ = _better(problem, best, polish(problem, solver, near, effort=effort).change)
+    best = restarted(problem, best, aim.cost, _RESTARTING * aim.work, solver.stop)
+    return exchanged(problem, solver, best, aim.cost, _EXCHANGING * aim.work)
 
 
 def _better(
@@ -283,18 +290,11 @@ def _approached(
         if solver.stop.over():
             break
         is_last = number == len(more)
-        part = replace(problem, good=_winning(problem, best)) if is_last else problem
+        part = replace(problem, good=winning(problem, best)) if is_last else problem
         search = FirstOrder(part, best, search.y)
         search.run(steps, solver.stop)
         best, _ = _better(problem, best, completed(part, search.x).change)
     return Polished(best, search.choice, np.zeros(0, np.int64))
-
-
-def _winning(problem: RepairProblem, change: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The best good action of every group alone, shape (G, A)."""
-    winning = np.zeros_like(problem.good)
-    winning[np.arange(len(problem)), problem.best_good(problem.features.scores(change))] = True
-    return winning & problem.good
 
 
 def _completed(
@@ -338,13 +338,12 @@ def _improved(
     cost = problem.cost(best)
     for stretch in _STRETCHES[: next((count for size, count in _MORE if aim.open <= size), 0)]:
         if cost <= aim.cost or aim.left <= 0:
-            return best
+            break
         near = _guided(problem, solver, stretch * relaxation)
         found = _settled(problem, solver, near, Effort(aim.left, cost))
         aim.spent += found.work
-        if found.change is not None and problem.cost(found.change) < cost:
-            best, cost = found.change, problem.cost(found.change)
-    return _searched(problem, solver, best, aim) if aim.open <= _SEARCHED_UP_TO else best
+        best, cost = _better(problem, best, found.change)
+    return best
 
 
 def _searched(
@@ -370,7 +369,7 @@ def _neighbourhood(
     """The problem with all winners fixed but those of a few groups that share features."""
     tight = np.flatnonzero(problem.shortfall(best) > -1e-3)
     several = tight[problem.good[tight].sum(axis=1) > 1]
-    good = _winning(problem, best)
+    good = winning(problem, best)
     if len(several):
         index = problem.features.index[several]
         centre = rng.integers(len(several))
