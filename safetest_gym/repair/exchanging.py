@@ -7,8 +7,7 @@ dear. Taking out one group at a time costs little by halves: to the rest of the 
 half of the groups is added, then, beginning with the rest again, the other half, and so on.
 
 Where no exchange helps, a few groups that share features are given other winners by force,
-more of them lose theirs, and the exchanges begin again. Two such searches run beside each
-other, and then two from the better end.
+more of them lose theirs, and the exchanges begin again. Two such searches run beside each other.
 """
 
 from __future__ import annotations
@@ -22,22 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.covering import UNIT, Covering, Vertex, undominated
-from safetest_gym.repair.fixed_choice import Effort, polish
 from safetest_gym.repair.options import Options, scaled
 from safetest_gym.repair.problem import RepairProblem
-from safetest_gym.repair.solver import SolverChoice
 from safetest_gym.repair.stop import HardStop
 
 __all__ = ["exchanged"]
 
-_ROUNDS, _SEARCHES = 2, 2
-"""Each round begins with the best solution, and has one search on each of two processors."""
+_SEARCHES = 2
+"""One on each of two processors."""
 _SEED = 30
 """Of the first search; the others have the next ones."""
-_EFFORT = 5.0
-"""Work of the searches that follow each other, times what could be gained."""
-_POLISHING = 0.5
-"""Work for the linear program of all entries with the winners that were found."""
+_EFFORT = 2.4
+"""Work of a search, times what could be gained."""
 _PER_PROGRAM = 1_800_000
 """What a linear program takes besides its pivots, in entries of a tableau."""
 _PER_OPTION = 200_000
@@ -77,10 +72,10 @@ _Winners = dict[int, int]
 
 def exchanged(
     problem: RepairProblem,
-    solver: SolverChoice,
     best: NDArray[np.float64],
     enough: float,
     work: float,
+    stop: HardStop,
 ) -> NDArray[np.float64]:
     """The best solution that is found from a known one, both changes (J, A).
 
@@ -88,18 +83,12 @@ def exchanged(
         enough: the cost to stop at.
         work: of all searches together.
     """
-    if problem.cost(best) <= enough or solver.stop.over() or _is_large(problem, best):
+    if problem.cost(best) <= enough or stop.over() or _is_large(problem, best):
         return best
+    effort = min(_EFFORT * (1 - enough / problem.cost(best)), work / _SEARCHES)
+    search = partial(_searched, problem, best, (enough, effort), stop)
     with ThreadPoolExecutor(_SEARCHES) as pool:
-        for number in range(_ROUNDS):
-            seeds = range(_SEARCHES * number, _SEARCHES * (number + 1))
-            effort = min(_EFFORT * (1 - enough / problem.cost(best)), work / _SEARCHES) / _ROUNDS
-            search = partial(_searched, problem, best, (enough, effort), solver.stop)
-            best = min([best, *pool.map(search, seeds)], key=problem.cost)
-    choice = problem.best_good(problem.features.scores(best))
-    polishing = Effort(min(_POLISHING, work), problem.cost(best))
-    change = polish(problem, solver, best, choice, polishing).change
-    return best if change is None else min(best, change, key=problem.cost)
+        return min([best, *pool.map(search, range(_SEARCHES))], key=problem.cost)
 
 
 def _is_large(problem: RepairProblem, best: NDArray[np.float64]) -> bool:
@@ -245,7 +234,7 @@ class _Search:
         self._known[self._table.groups] = True
         self._nearer = np.sort(nearest[:_NEARER])
         self._near = problem.take(self._nearer)
-        self._begins = seed % _SEARCHES == 0
+        self._begins = seed == 0
         self._gain, self._spent = _GAIN, 0
         self._change, self._cost = best, problem.cost(best)
         self._winners: _Winners = {}

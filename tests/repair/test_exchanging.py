@@ -22,6 +22,7 @@ from tests.oracles.winners import least_cost_of_all
 from tests.repair.faulty import faults_of, forest
 
 WORK = 0.3
+ON, LATE = HardStop(), HardStop(0.0)
 
 
 def _problem(seed: int, variant: Any, kind: str = "trees") -> RepairProblem:
@@ -45,11 +46,10 @@ def test_exchanges_end_with_a_solution_that_costs_no_more(seed: int, variant: An
     nothing = np.zeros(problem.features.allowed.shape)
     start = completed(problem, nothing).change
     assert start is not None
-    solver = choose_solver("highs")
-    best = exchanged(problem, solver, start, 0.0, WORK)
+    best = exchanged(problem, start, 0.0, WORK, ON)
     assert _holds(problem, best)
     assert problem.cost(best) < problem.cost(start)
-    again = exchanged(problem, solver, start, 0.0, WORK)
+    again = exchanged(problem, start, 0.0, WORK, ON)
     np.testing.assert_array_equal(best, again)
 
 
@@ -63,7 +63,7 @@ def test_of_few_groups_all_winners_are_found(seed: int, variant: Any) -> None:
     start = completed(wide, np.zeros(problem.features.allowed.shape)).change
     assert start is not None
     best = least_cost_of_all(problem)
-    found = exchanged(problem, choose_solver("highs"), start, best, WORK)
+    found = exchanged(problem, start, best, WORK, ON)
     assert _holds(problem, found)
     assert problem.cost(found) == pytest.approx(best, rel=1e-3)
 
@@ -74,30 +74,29 @@ def test_demands_that_may_be_missed_count_with_their_price(seed: int) -> None:
     weight = problem.weight.copy()
     weight[::3] = 0.05
     problem = replace(problem, weight=weight)
-    solver = choose_solver("highs")
     start = completed(problem, np.zeros(problem.features.allowed.shape)).change
     assert start is not None
-    found = exchanged(problem, solver, start, 0.0, WORK)
+    found = exchanged(problem, start, 0.0, WORK, ON)
     assert (problem.shortfall(found)[problem.hard] < 1e-5).all()
     assert problem.cost(found) < problem.cost(start)
     all_hard = replace(problem, weight=np.full(len(problem), np.inf))
-    assert problem.cost(found) < problem.cost(exchanged(all_hard, solver, start, 0.0, WORK))
+    assert problem.cost(found) < problem.cost(exchanged(all_hard, start, 0.0, WORK, ON))
 
 
 def test_there_need_not_be_room_for_all_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, solver = _problem(0, "weak"), choose_solver("highs")
+    problem = _problem(0, "weak")
     start = completed(problem, np.zeros(problem.features.allowed.shape)).change
     assert start is not None
     for name, room in (("_NUMBERS", 1), ("_NEAREST", 2)):
         monkeypatch.setattr(exchanging, name, room)
-        found = exchanged(problem, solver, start, 0.0, WORK)
+        found = exchanged(problem, start, 0.0, WORK, ON)
         assert _holds(problem, found)
         assert problem.cost(found) < problem.cost(start)
     monkeypatch.setattr(exchanging, "_ROWS", 1)
-    assert exchanged(problem, solver, start, 0.0, WORK) is start
+    assert exchanged(problem, start, 0.0, WORK, ON) is start
     monkeypatch.setattr(exchanging, "_ROWS", 3000)
     monkeypatch.setattr(exchanging, "_OTHERS", 0)
-    assert _holds(problem, exchanged(problem, solver, start, 0.0, WORK))
+    assert _holds(problem, exchanged(problem, start, 0.0, WORK, ON))
 
 
 def test_a_solution_that_is_good_enough_is_left_as_it_is() -> None:
@@ -105,9 +104,8 @@ def test_a_solution_that_is_good_enough_is_left_as_it_is() -> None:
     nothing = np.zeros(problem.features.allowed.shape)
     start = completed(problem, nothing).change
     assert start is not None
-    solver, late = choose_solver("highs"), choose_solver("highs", HardStop(0.0))
-    assert exchanged(problem, solver, start, problem.cost(start), WORK) is start
-    assert exchanged(problem, late, start, 0.0, WORK) is start
+    assert exchanged(problem, start, problem.cost(start), WORK, ON) is start
+    assert exchanged(problem, start, 0.0, WORK, LATE) is start
 
 
 @pytest.mark.parametrize("kind", ["trees", "network"])
@@ -141,7 +139,7 @@ def test_what_becomes_dearer_than_the_cutoff_by_far_is_not_completed() -> None:
 
 
 def test_hardly_any_work_is_hardly_any_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, solver = _problem(0, "weak"), choose_solver("highs")
+    problem = _problem(0, "weak")
     start = completed(problem, np.zeros(problem.features.allowed.shape)).change
     assert start is not None
     programs: list[int] = []
@@ -156,7 +154,7 @@ def test_hardly_any_work_is_hardly_any_exchanges(monkeypatch: pytest.MonkeyPatch
     taken = []
     for work in (1e-3, 1e-1):
         programs.clear()
-        exchanged(problem, solver, start, 0.0, work)
+        exchanged(problem, start, 0.0, work, ON)
         taken.append(sum(programs))
         assert taken[-1] < 1.5 * work * UNIT
     assert taken[0] < taken[1]
