@@ -26,15 +26,14 @@ Algorithm = Literal["auto", "exact", "first-order"]
 _EXACT_UP_TO = 100
 """Open groups that the mixed-integer program is practical for."""
 _RESTARTING, _IMPROVING, _BRANCHING, _COMPLETING, _EXCHANGING = 0.01, 0.39, 0.3, 0.1, 0.2
-"""Shares of the work: for better solutions, from other starts and near by, a better bound, a
-solution where that leads, and still better ones. Where the optimum is to be proved, the last
+"""Shares of the work: for other starts, better solutions near by, a better bound, a solution
+where that leads, and still better ones. Where the optimum is to be proved, the last
 two and what is left of the second are for the program that proves it."""
 _ALONE = 0.07
 """Share of other starts where so much decides that there is no time for anything else."""
-_ENOUGH = 1.0
-"""Work for branching, and for a solution where it leads, that is enough otherwise."""
-_POLISHING = 0.5
-"""Work for the linear program of all entries with the winners that were found."""
+_ENOUGH, _NEARBY, _POLISHING = 1.0, 0.6, 0.5
+"""Work that is enough otherwise: for branching, for a solution where it leads, and for the
+linear program of all entries with the winners of the best one."""
 _FIRST, _STEPS = 300, 1000
 """First-order steps before a first look at what they lead to, and as a rule."""
 _STRETCH = 1.5
@@ -162,7 +161,7 @@ def _further(
     if near is None:
         best = restarted(problem, best, aim.cost, _ALONE * aim.work, solver.stop)
         return settled(problem, best, solver.stop)
-    effort = Effort(min(_COMPLETING * aim.work, _ENOUGH), problem.cost(best))
+    effort = Effort(min(_COMPLETING * aim.work, _NEARBY), problem.cost(best))
     best, _ = _better(problem, best, polish(problem, solver, near, effort=effort).change)
     best = exchanged(problem, best, aim.cost, _EXCHANGING * aim.work / 2, solver.stop)
     best = restarted(problem, best, aim.cost, _RESTARTING * aim.work, solver.stop)
