@@ -316,16 +316,14 @@ class _Search:
     def _missed(self, change: NDArray[np.float64]) -> list[tuple[int, int]]:
         """Hard groups that are missed by most, and who wins them most easily."""
         for part, numbers in ((self._near, self._nearer), (self._problem, None)):
-            scores = part.features.scores(change)
-            best = np.where(part.good, scores, -np.inf)
-            short = part.margin + np.where(part.bad, scores, -np.inf).max(axis=1)
-            short = np.where(part.hard, short - best.max(axis=1), -np.inf)
-            self._spent += 2 * scores.shape[0] * part.features.index.shape[1] * scores.shape[1]
+            short = np.where(part.hard, part.shortfall(change), -np.inf)
+            self._spent += 2 * part.features.index.size * part.num_actions
             missed = np.flatnonzero(short > _MISSED)
             if len(missed):
                 missed = missed[np.argsort(-short[missed], kind="stable")[:_ADDED]]
                 groups = missed if numbers is None else numbers[missed]
-                choice = best[missed].argmax(axis=1)
+                nearest = part.take(missed)
+                choice = nearest.best_good(nearest.features.scores(change))
                 return list(zip(groups.tolist(), choice.tolist(), strict=True))
         return []
 

@@ -124,16 +124,20 @@ class RepairProblem:
 
     def shortfall(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         """By how much each group's best good action misses its margin; at most 0 where it holds."""
-        scores = self.features.scores(change)
-        best = np.where(self.good, scores, -np.inf).max(axis=1)
-        worst = np.where(self.bad, scores, -np.inf).max(axis=1)
-        return np.where(self.bad.any(axis=1), self.margin + worst - best, -np.inf)
+        from safetest_gym.engine.kernels.repair import shortfall_kernel
+
+        features, shortfall = self.features, np.empty(len(self))
+        demands = (features.index, features.value, features.base, self.good, self.bad, self.margin)
+        shortfall_kernel(demands, change, shortfall)
+        return shortfall
 
     def cost(self, change: NDArray[np.float64]) -> float:
         """The objective: size of the change and price of the keeps it violates."""
+        size = float(np.abs(change).sum())
         soft = ~self.hard
-        missed = np.maximum(self.shortfall(change)[soft], 0) @ self.weight[soft]
-        return float(np.abs(change).sum() + missed)
+        if not soft.any():
+            return size
+        return size + float(np.maximum(self.shortfall(change)[soft], 0) @ self.weight[soft])
 
     def widened(self, factor: float) -> RepairProblem:
         """The same with larger margins."""

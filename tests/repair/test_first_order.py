@@ -12,6 +12,7 @@ from safetest_gym.engine.kernels.repair import (
     dual_slope_kernel,
     primal_dual_kernel,
     scores_kernel,
+    shortfall_kernel,
 )
 from safetest_gym.repair.problem import Features
 from tests.oracles.first_order import comparisons, primal_dual
@@ -32,6 +33,33 @@ def _rows(rng: np.random.Generator) -> tuple[Any, Any, Any]:
     owner = np.sort(rng.integers(0, STATES, 30))
     good = rng.integers(0, ACTIONS, 30)
     return owner, good, (good + rng.integers(1, ACTIONS, 30)) % ACTIONS
+
+
+def _scores(features: Features, x: Any) -> Any:
+    """From the definition."""
+    scores = features.base.copy()
+    for i, parts in enumerate(features.index):
+        for k, j in enumerate(parts):
+            scores[i] += features.value[i, k] * x[j]
+    return scores
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_groups_miss(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features, x = _features(rng), rng.normal(size=(JUMPS, ACTIONS))
+    good, bad = rng.random((2, STATES, ACTIONS)) < 0.4
+    bad &= ~good
+    bad[0] = False
+    good[1], bad[1] = False, True
+    margin, found = rng.random(STATES), np.empty(STATES)
+    demands = (features.index, features.value, features.base, good, bad, margin)
+    shortfall_kernel(demands, x, found)
+    for i, scores in enumerate(_scores(features, x)):
+        best = max((scores[a] for a in range(ACTIONS) if good[i, a]), default=-np.inf)
+        worst = max((scores[a] for a in range(ACTIONS) if bad[i, a]), default=None)
+        expected = -np.inf if worst is None else margin[i] + worst - best
+        assert found[i] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -57,7 +85,7 @@ def test_the_kernels_do_what_their_slow_twins_do(seed: int) -> None:
             before[j, list(row[1:])] += abs(value)
         np.testing.assert_allclose(mass, before)
     scores_kernel(*data, features.base, x, scores)
-    np.testing.assert_allclose(scores, features.scores(x))
+    np.testing.assert_allclose(scores, _scores(features, x), atol=1e-12)
 
     sums = np.zeros_like(x), np.zeros_like(y)
     ours = x.copy(), y.copy()

@@ -18,6 +18,7 @@ __all__ = [
     "primal_dual_kernel",
     "projections_kernel",
     "scores_kernel",
+    "shortfall_kernel",
 ]
 
 
@@ -34,21 +35,43 @@ _CROWD, _MANY = 0.3, 1000
 
 
 @njit(cache=True, nogil=True)
-def scores_of(index: Any, value: Any, base: Any, x: Any, out: Any) -> None:
-    """Fill out[a] with one state's scores; shapes (T,), (T,), (A,), (J, A), (A,)."""
-    for a in range(base.shape[0]):
-        out[a] = base[a]
-    for k in range(index.shape[0]):
-        v, row = value[k], x[np.uint32(index[k])]
-        for a in range(base.shape[0]):
-            out[a] += v * row[a]
-
-
-@njit(cache=True, nogil=True)
 def scores_kernel(index: Any, value: Any, base: Any, x: Any, out: Any) -> None:
     """Fill out[i, a] with all scores; shapes (G, T), (G, T), (G, A), (J, A), (G, A)."""
     for i in range(index.shape[0]):
-        scores_of(index[i], value[i], base[i], x, out[i])
+        for a in range(base.shape[1]):
+            out[i, a] = base[i, a]
+        for k in range(index.shape[1]):
+            v, row = value[i, k], x[np.uint32(index[i, k])]
+            for a in range(base.shape[1]):
+                out[i, a] += v * row[a]
+
+
+@njit(cache=True, nogil=True)
+def score_of(index: Any, value: Any, base: float, x: Any, a: int) -> float:
+    """One state's score of action a; shapes (T,), (T,), (), (J, A)."""
+    score = base
+    for k in range(index.shape[0]):
+        score += value[k] * x[np.uint32(index[k]), a]
+    return score
+
+
+@njit(cache=True, nogil=True)
+def shortfall_kernel(problem: Any, x: Any, out: Any) -> None:
+    """Fill out[i] with what the best good action of a group misses its margin by.
+
+    ``problem``: index, value, base, good, bad, margin.
+    """
+    index, value, base, good, bad, margin = problem
+    for i in range(index.shape[0]):
+        best, worst = -np.inf, -np.inf
+        for a in range(base.shape[1]):
+            if good[i, a] or bad[i, a]:
+                score = score_of(index[i], value[i], base[i, a], x, a)
+                if good[i, a]:
+                    best = max(best, score)
+                if bad[i, a]:
+                    worst = max(worst, score)
+        out[i] = margin[i] + worst - best if worst > -np.inf else worst
 
 
 @njit(cache=True, nogil=True)
@@ -143,9 +166,10 @@ def projections_kernel(problem: Any, x: Any, last: Any, tiring: float, sweeps: i
         for g in range(index.shape[0]):
             if not (full or watched[g]):
                 continue
-            scores_of(index[g], value[g], base[g], x, scores)
             best, worst = -1, -1
             for a in range(actions):
+                if good[g, a] or bad[g, a]:
+                    scores[a] = score_of(index[g], value[g], base[g, a], x, a)
                 if good[g, a] and (best < 0 or scores[a] > scores[best]):
                     best = a
                 if bad[g, a] and (worst < 0 or scores[a] > scores[worst]):
