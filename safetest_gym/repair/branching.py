@@ -10,19 +10,23 @@ over.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts
+from safetest_gym.repair.bound import ROUNDING, Relaxed, disjunctive_cuts, weakest_cuts
 from safetest_gym.repair.covering import UNIT, Covering, Vertex, undominated
 from safetest_gym.repair.options import Options, scaled
 from safetest_gym.repair.problem import RepairProblem
-from safetest_gym.repair.solver import SolverChoice
+from safetest_gym.repair.stop import HardStop
 
-__all__ = ["branched"]
+__all__ = ["branched", "branched_beside", "is_leading"]
 
 _WON = 1e-6
 """A group that misses its margin by no more than this is won."""
@@ -34,6 +38,10 @@ _LOOKED_AT = 1000
 """Groups among which they are looked for, those that are missed by most."""
 _SCOUTS, _SCOUTING = 4, 15
 """Searches that only find out which groups decide, and branches that they split."""
+_MORE_CUTS, _AT_ONCE, _CUTTING = 80, 4, 3
+"""Cuts that come in at a time, those that one linear program gets at a time, and how often."""
+_CUT_MISSED = 0.02
+"""Part of a cut that may be missed."""
 _ROOM = 8_000_000
 """Entries of tableaus that are kept."""
 _PER_PROGRAM = 700_000
@@ -48,41 +56,92 @@ _Branch = tuple[float, int, _Winners]
 """Its bound, its number, and who has to win."""
 
 
+def is_leading(problem: RepairProblem, relaxation: Relaxed, work: float) -> bool:
+    """Are there few enough cuts for branching to lead to a good solution?"""
+    cuts = disjunctive_cuts(problem.take(relaxation.groups), relaxation.far)
+    return _first(cuts) * _LEADING <= work * UNIT
+
+
+def _first(cuts: Any) -> int:
+    """What the first linear program takes, about."""
+    return int(cuts.shape[0] ** 2 * len(np.unique(cuts.indices)))
+
+
 def branched(
-    problem: RepairProblem, relaxation: Relaxed, cost: float, work: float, solver: SolverChoice
-) -> tuple[float, NDArray[np.float64] | None]:
+    problem: RepairProblem,
+    relaxation: Relaxed,
+    cost: float,
+    work: float,
+    stop: HardStop,
+    *,
+    is_cutting: bool = False,
+) -> tuple[float, NDArray[np.float64]]:
     """A bound on the cost of every change, at most ``cost``, and a change (J, A).
 
     The change meets the demands that were looked at, at the cost of the bound: if that should be
-    all of them, there is no better one. It is None if too much decides to come near them.
+    all of them, there is no better one.
 
     Args:
         cost: dearer changes are not looked for.
         work: for linear programs over groups, in units of about a second.
+        is_cutting: whether cuts come in that are missed where branching leads. That takes
+            time, so that fewer branches are looked at.
     """
+    from scipy.sparse import vstack
+
     bound, point, effort = relaxation.bound, relaxation.change, int(work * UNIT)
     open_ = np.zeros(0, np.int64)
     cuts = disjunctive_cuts(problem.take(relaxation.groups), relaxation.far)
-    first = cuts.shape[0] ** 2 * len(np.unique(cuts.indices))
-    is_leading = first * _LEADING <= effort
-    if first * _BEGUN > effort:
-        return min(bound, cost), None
+    more = cuts[:0]
+    if _first(cuts) * _BEGUN > effort:
+        return min(bound, cost), point
     branches: list[_Branch] = []
     is_won = True
     for search in count():
         missed = _missed(problem, point, open_)
-        if (is_won and not len(missed)) or bound >= cost or effort <= 0 or solver.stop.over():
+        if (is_won and not len(missed)) or bound >= cost or effort <= 0 or stop.over():
             break
         open_ = np.union1d(open_, missed)
         is_scout = len(missed) > 0 and search < _SCOUTS
-        tree = _Tree(_Contest(problem, cuts, open_), cost, branches)
-        effort -= tree.grow(effort, _SCOUTING if is_scout else None, solver)
+        if is_cutting and search:
+            more = vstack([more, _cuts_missed(problem, point)], format="csr")
+        tree = _Tree(_Contest(problem, (cuts, more), open_), cost, branches)
+        effort -= tree.grow(effort, _SCOUTING if is_scout else None, stop)
         bound = max(bound, tree.bound)
         if tree.point is None:
             break
         point, is_won = tree.point, tree.is_won
         branches = [] if is_scout else tree.branches
-    return min(bound, cost), point if is_leading else None
+    return min(bound, cost), point
+
+
+@contextmanager
+def branched_beside(
+    problem: RepairProblem, relaxation: Relaxed, cost: float, work: float, stop: HardStop
+) -> Iterator[Callable[[], float]]:
+    """Another bound, with more cuts, on another processor; what waits for it.
+
+    It is given up at the end of the context.
+    """
+    needless = _Needless(stop)
+    with ThreadPoolExecutor(1) as pool:
+        search = partial(branched, problem, relaxation, cost, work, needless, is_cutting=True)
+        found = pool.submit(search)
+        try:
+            yield lambda: found.result()[0]
+        finally:
+            needless.is_so = True
+
+
+class _Needless(HardStop):
+    """The user's limit of seconds, or before, when nobody waits any more."""
+
+    def __init__(self, stop: HardStop) -> None:
+        super().__init__()
+        self._stop, self.is_so = stop, False
+
+    def over(self) -> bool:
+        return self.is_so or self._stop.over()
 
 
 def _missed(
@@ -91,11 +150,26 @@ def _missed(
     """Hard groups that a change (J, A) misses by most, few of those that are alike."""
     shortfall = np.where(problem.hard, problem.shortfall(point), 0)
     shortfall[but] = 0
+    return _unlike(problem, shortfall, _WON, _MORE)
+
+
+def _cuts_missed(problem: RepairProblem, point: NDArray[np.float64]) -> Any:
+    """Cuts of hard groups that a change (J, A) misses by most, few of those that are alike."""
+    parts = np.concatenate([np.maximum(point, 0).ravel(), np.maximum(-point, 0).ravel()])
+    value, far = weakest_cuts(problem, parts)
+    chosen = _unlike(problem, np.where(problem.hard, 1 - value, 0), _CUT_MISSED, _MORE_CUTS)
+    return disjunctive_cuts(problem.take(chosen), far[chosen])
+
+
+def _unlike(
+    problem: RepairProblem, shortfall: NDArray[np.float64], least: float, count: int
+) -> NDArray[np.int64]:
+    """Groups with the most shortfall (G,), so many at most, and of those that are alike one."""
     most = np.argsort(-shortfall, kind="stable")[:_LOOKED_AT]
-    left = most[shortfall[most] > _WON]
+    left = most[shortfall[most] > least]
     index, value = problem.features.index, problem.features.value
     chosen: list[int] = []
-    while len(left) and len(chosen) < _MORE:
+    while len(left) and len(chosen) < count:
         first = left[0]
         chosen.append(int(first))
         shared = (index[left] == index[first]) & (value[left] == value[first])
@@ -107,25 +181,29 @@ class _Contest:
     """Rows of a covering program: cuts of some groups, then comparisons that winners win.
 
     Args:
-        cuts: rows over the parts of the change.
+        cuts: rows over the parts of the change: for every program, and for where they are missed.
         open_: groups whose winners are looked at; they get cuts, too.
     """
 
-    def __init__(self, problem: RepairProblem, cuts: Any, open_: NDArray[np.int64]) -> None:
+    def __init__(
+        self, problem: RepairProblem, cuts: tuple[Any, Any], open_: NDArray[np.int64]
+    ) -> None:
         from scipy.sparse import vstack
 
         part, size = problem.take(open_), problem.features.allowed.size
-        cuts = vstack([cuts, disjunctive_cuts(part)], format="csr")
+        always = vstack([cuts[0], disjunctive_cuts(part)])
+        self.num_always = always.shape[0]
+        both: Any = vstack([always, cuts[1]], format="csr")
+        self.num_cuts, self._open = both.shape[0], open_
         options = Options.of(part)
-        entries = np.union1d(options.entries(), cuts.indices % size)
+        entries = np.union1d(options.entries(), both.indices % size)
         entries = entries[problem.features.allowed.ravel()[entries]]
         comparisons, needs = options.rows(entries)
-        both = vstack([cuts[:, np.concatenate([entries, entries + size])], comparisons])
-        needs = np.concatenate([np.ones(cuts.shape[0]), needs])
+        both = vstack([both[:, np.concatenate([entries, entries + size])], comparisons])
+        needs = np.concatenate([np.ones(self.num_cuts), needs])
         rows, needs, scale = scaled(both.toarray(), needs)
         useful = np.flatnonzero((rows > 0).any(axis=0))
         useful = useful[undominated(rows[:, useful])]
-        self.num_cuts, self._open = cuts.shape[0], open_
         self.covering = Covering(np.ascontiguousarray(rows[:, useful]), needs)
         self._scale = scale[self.num_cuts :]
         self._parts, self._entries = useful, entries
@@ -147,6 +225,15 @@ class _Contest:
     def actions(self, group: int) -> list[int]:
         """Who can win an open group."""
         return self._actions[group]
+
+    def missed(self, point: NDArray[np.float64]) -> NDArray[np.int64]:
+        """A few cuts, those that a point (n,) misses by most."""
+        rows = slice(self.num_always, self.num_cuts)
+        needs = self.covering.needs[rows]
+        short = needs - np.einsum("rn,n->r", self.covering.rows[rows], point)
+        most = np.argsort(-short, kind="stable")[:_AT_ONCE]
+        most = most[short[most] > _CUT_MISSED * needs[most]]
+        return np.asarray(self.num_always + most, dtype=np.int64)
 
     def change(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
         """The change (J, A) that a point (n,) stands for."""
@@ -183,7 +270,7 @@ class _Tree:
 
     def __init__(self, contest: _Contest, cost: float, branches: list[_Branch]) -> None:
         self._contest, self._cost = contest, cost
-        self._root = contest.covering.solve(None, np.arange(contest.num_cuts))
+        self._root = contest.covering.solve(None, np.arange(contest.num_always))
         self._spent = self._root.work
         self.branches: list[_Branch] = branches or [(self._root.bound, 0, ())]
         self._order = count(max(number for _, number, _ in self.branches) + 1)
@@ -197,17 +284,18 @@ class _Tree:
         """The least of all branches."""
         return self.branches[0][0] * (1 - ROUNDING) if self.branches else self._cost
 
-    def grow(self, effort: int, most: int | None, solver: SolverChoice) -> int:
+    def grow(self, effort: int, most: int | None, stop: HardStop) -> int:
         """Split the cheapest branch, again and again; what that took.
 
         It ends when all open groups are won there, at the latest after so many splits.
         """
         splits = 0
-        while self.branches and self._spent < effort and not solver.stop.over():
+        while self.branches and self._spent < effort and not stop.over():
             bound, number, winners = self.branches[0]
             vertex = self._vertices.pop(number, None)
             if vertex is None:
                 vertex = self._solved(self._root, winners)
+            vertex = self._cut(vertex)
             if vertex.bound > bound:
                 heapq.heappop(self.branches)
                 self._keep((vertex.bound, number, winners), vertex)
@@ -227,6 +315,20 @@ class _Tree:
 
     def _solved(self, start: Vertex, winners: _Winners) -> Vertex:
         rows = self._contest.rows(winners)
+        return self._extended(start, rows)
+
+    def _cut(self, vertex: Vertex) -> Vertex:
+        """Where cuts that are missed there lead to."""
+        for _ in range(_CUTTING):
+            if not vertex.is_possible or vertex.bound >= self._cost:
+                break
+            missed = self._contest.missed(vertex.point)
+            if not len(missed):
+                break
+            vertex = self._extended(vertex, missed)
+        return vertex
+
+    def _extended(self, start: Vertex, rows: NDArray[np.int64]) -> Vertex:
         vertex = self._contest.covering.solve(start, rows, self._cost)
         self._spent += vertex.work + _PER_PROGRAM
         return vertex

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from safetest_gym.repair.bound import Relaxed, relaxed
-from safetest_gym.repair.branching import branched
+from safetest_gym.repair.branching import branched, branched_beside, is_leading
 from safetest_gym.repair.exact import solve_exactly
 from safetest_gym.repair.exchanging import exchanged
 from safetest_gym.repair.first_order import FirstOrder
@@ -34,6 +34,8 @@ _ALONE = 0.07
 _ENOUGH, _NEARBY, _POLISHING = 1.0, 0.6, 0.5
 """Work that is enough otherwise: for branching, for a solution where it leads, and for the
 linear program of all entries with the winners of the best one."""
+_BESIDE = 2.0
+"""Times the work of branching that another processor takes for a second bound meanwhile."""
 _FIRST, _STEPS = 300, 1000
 """First-order steps before a first look at what they lead to, and as a rule."""
 _STRETCH = 1.5
@@ -136,13 +138,19 @@ def least_change(
         bound = max(bound, solution.bound if np.isfinite(solution.bound) else 0.0)
     if bound < cost * share and not solver.stop.over():
         start, work = replace(relaxation, bound=bound), min(_BRANCHING * limits.work, most)
-        raised, change = branched(problem, start, cost * share, work, solver)
-        bound = max(bound, raised)
-        best, cost = _better(problem, best, change)
-        if not exact:
-            aim = _Aim(open_, bound / share, limits.work)
-            best = _further(problem, solver, (best, change), aim)
-        cost = problem.cost(best)
+        leading = is_leading(problem, start, work)
+        more = _BESIDE * work if leading and not exact else 0.0
+        with branched_beside(problem, start, cost * share, more, solver.stop) as other:
+            raised, change = branched(problem, start, cost * share, work, solver.stop)
+            bound = max(bound, raised)
+            near = change if leading else None
+            best, cost = _better(problem, best, near)
+            if not exact:
+                aim = _Aim(open_, bound / share, limits.work)
+                best = _further(problem, solver, (best, near), aim)
+                cost = problem.cost(best)
+            if bound < cost * share:
+                bound = max(bound, other())
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from safetest_gym.repair.bound import Relaxed, relaxed
-from safetest_gym.repair.branching import branched
+from safetest_gym.repair.branching import branched, branched_beside
 from safetest_gym.repair.features import layer_features, tree_features
 from safetest_gym.repair.least_change import Limits, least_change
 from safetest_gym.repair.problem import RepairProblem, repair_problem
@@ -50,33 +51,72 @@ def test_the_bound_never_exceeds_the_optimum(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("variant", ["weak", "strong"])
-def test_branching_over_all_groups_ends_at_the_optimum(seed: int, variant: Any) -> None:
+@pytest.mark.parametrize("is_cutting", [False, True])
+def test_branching_over_all_groups_ends_at_the_optimum(
+    seed: int, variant: Any, is_cutting: bool
+) -> None:
     problem = _problem(seed, 5, variant)
     nothing = np.zeros(problem.features.allowed.shape)
     open_ = np.flatnonzero(problem.shortfall(nothing) > 0)
     start = Relaxed(0.0, nothing, open_[:0], np.zeros(0))
     best = least_cost_of_all(problem)
-    solver = choose_solver("highs")
-    bound, change = branched(problem, start, math.inf, 200.0, solver)
-    assert change is not None
+    stop = HardStop()
+    bound, change = branched(problem, start, math.inf, 200.0, stop, is_cutting=is_cutting)
     assert bound == pytest.approx(best, rel=1e-4)
     assert problem.cost(change) == pytest.approx(best, rel=1e-4)
     assert (problem.shortfall(change) < 1e-5).all()
-    assert branched(problem, start, 0.9 * best, 200.0, solver)[0] == 0.9 * best
+    less = branched(problem, start, 0.9 * best, 200.0, stop, is_cutting=is_cutting)
+    assert less[0] == 0.9 * best
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_branching_only_raises_the_bound_and_never_above_the_optimum(seed: int) -> None:
+@pytest.mark.parametrize("is_cutting", [False, True])
+def test_branching_only_raises_the_bound_and_never_above_the_optimum(
+    seed: int, is_cutting: bool
+) -> None:
     problem = _problem(seed, 20, "weak", actions=4)
     exact = least_change(problem, choose_solver("auto"), Limits(work=10, algorithm="exact"))
-    solver = choose_solver("highs")
-    start = relaxed(problem, np.ones(len(problem)), solver)
-    bounds = [branched(problem, start, math.inf, work, solver)[0] for work in (2e-6, 4e-4, 0.2)]
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    bounds = [
+        branched(problem, start, math.inf, work, HardStop(), is_cutting=is_cutting)[0]
+        for work in (2e-6, 4e-4, 0.2)
+    ]
     assert start.bound <= bounds[0] <= bounds[1] <= bounds[2]
     assert bounds[2] == pytest.approx(exact.cost, rel=1e-3)
     assert bounds[2] > start.bound
-    late = choose_solver("highs", HardStop(0.0))
-    assert branched(problem, start, math.inf, 0.2, late)[0] == start.bound
+    late = branched(problem, start, math.inf, 0.2, HardStop(0.0), is_cutting=is_cutting)
+    assert late[0] == start.bound
+
+
+def test_cuts_that_come_in_do_not_change_the_optimum() -> None:
+    problem = _problem(0, 40, "weak", actions=6, nodes=24)
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    bounds = [
+        branched(problem, start, math.inf, 2.0, HardStop(), is_cutting=is_cutting)[0]
+        for is_cutting in (False, True)
+    ]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-5)
+
+
+def test_a_bound_beside_is_that_of_the_same_search() -> None:
+    problem = _problem(0, 20, "weak", actions=4)
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    known = branched(problem, start, math.inf, 0.2, HardStop(), is_cutting=True)[0]
+    with branched_beside(problem, start, math.inf, 0.2, HardStop()) as bound:
+        assert bound() == known
+
+
+def test_a_bound_beside_is_given_up_when_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*args: Any, **_: Any) -> tuple[float, None]:
+        while not args[-1].over():
+            time.sleep(0.001)
+        return 0.0, None
+
+    monkeypatch.setattr("safetest_gym.repair.branching.branched", endless)
+    problem = _problem(0, 5)
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    with branched_beside(problem, start, math.inf, 1.0, HardStop()):
+        pass
 
 
 def test_the_bound_is_tight_where_no_group_has_an_alternative() -> None:
