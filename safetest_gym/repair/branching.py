@@ -4,7 +4,8 @@ The relaxation lets a group be won by parts of several actions. Where it misses 
 is one branch for each good action, in which that action has to win. Every change is in one of
 the branches, so the least of their bounds holds. Few groups decide; which ones, the first
 branches tell, so the search begins again a few times, each time with more groups to branch
-over.
+over. What all other groups demand is known from the cuts that the relaxation misses; branching
+leads where it misses many more. A second search, on another processor, lets these in as it goes.
 """
 
 from __future__ import annotations
