@@ -216,13 +216,13 @@ class _Watch:
             return
         text = (
             f"policy {row.number}: unsafe {_percent(row.unsafe_rate)}, goal "
-            f"{_percent(row.goal_rate)}; {row.unsafe_runs} unsafe runs, {row.faults_new} new "
-            f"faults, {row.faults_total} in all"
+            f"{_percent(row.goal_rate)}; unsafe runs: {row.unsafe_runs}, faults: "
+            f"{row.faults_total} ({row.faults_new} new)"
         )
         if row.repair is not None:
             fixed = f"{row.repair['fixed']} of {row.repair['faults']} fixed"
-            text += f"; {row.repair['method']}: {fixed}, {row.repair['changed']} values changed"
-            text += f", {row.repair['trees_added']} trees added" * bool(row.repair["trees_added"])
+            text += f"; {row.repair['method']}: {fixed}, values changed: {row.repair['changed']}"
+            text += f", trees added: {row.repair['trees_added']}" * bool(row.repair["trees_added"])
         print(text, flush=True)
 
 

@@ -28,8 +28,6 @@ _MISSED = 5e-3
 """A cut that a point misses by less than this fraction need not be added."""
 _ADDED = 300
 """Cuts that are added at a time, those that are missed by most."""
-_WORK = 0.7
-"""No cuts are added after so much work, see `safetest_gym.repair.solver.Allowance`."""
 _WORTH = 0.005
 """Stop when another round raises the bound by less than this fraction."""
 _LOOK = 50
@@ -52,11 +50,16 @@ class Relaxed:
     far: NDArray[np.float64]
 
 
-def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice) -> Relaxed:
+def relaxed(
+    problem: RepairProblem, prices: NDArray[np.float64], solver: SolverChoice, work: float
+) -> Relaxed:
     """A bound from cuts of hard groups: those with the highest prices (G,), then what is missed.
 
     Their linear program is solved if the solver's licence and the clock allow it, otherwise
     nearly solved by primal-dual steps on the priced groups.
+
+    Args:
+        work: no cuts are added after so much, see `safetest_gym.repair.solver.Allowance`.
     """
     hard = np.flatnonzero(problem.hard)
     hard = hard[_Needs.of(problem.take(hard)).open]
@@ -65,7 +68,7 @@ def relaxed(problem: RepairProblem, prices: NDArray[np.float64], solver: SolverC
     best: Relaxed | None = None
     more = np.sort(np.argsort(-prices[hard], kind="stable")[:_ADDED])
     far = _Needs.of(part).most
-    while len(more) and programs.work < _WORK:
+    while len(more) and programs.work < work:
         found = programs.solve(hard[more], far[more])
         if found is None:
             break

@@ -31,8 +31,9 @@ _SEARCHES = 2
 """One on each of two processors."""
 _SEED = 30
 """Of the first search; the others have the next ones."""
-_EFFORT = 2.7
-"""Work of a search, times what could be gained."""
+_EFFORT, _USUAL = 2.7, 6.0
+"""Work of a search, times what could be gained, where all together have the usual work; in
+proportion where they have more."""
 _PER_PROGRAM = 1_800_000
 """What a linear program takes besides its pivots, in entries of a tableau."""
 _PER_OPTION = 200_000
@@ -85,7 +86,8 @@ def exchanged(
     """
     if problem.cost(best) <= enough or stop.over() or _is_large(problem, best):
         return best
-    effort = min(_EFFORT * (1 - enough / problem.cost(best)), work / _SEARCHES)
+    gain = 1 - enough / problem.cost(best)
+    effort = min(_EFFORT * max(1.0, work / _USUAL) * gain, work / _SEARCHES)
     search = partial(_searched, problem, best, (enough, effort), stop)
     with ThreadPoolExecutor(_SEARCHES) as pool:
         return min([best, *pool.map(search, range(_SEARCHES))], key=problem.cost)

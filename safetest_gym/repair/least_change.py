@@ -31,9 +31,11 @@ where that leads, and still better ones. Where the optimum is to be proved, the 
 two and what is left of the second are for the program that proves it."""
 _ALONE = 0.07
 """Share of other starts where so much decides that there is no time for anything else."""
-_ENOUGH, _NEARBY, _POLISHING = 1.0, 0.6, 0.5
-"""Work that is enough otherwise: for branching, for a solution where it leads, and for the
-linear program of all entries with the winners of the best one."""
+_WORK = 60.0
+"""By default."""
+_ENOUGH, _NEARBY, _POLISHING, _RELAXING = 1.0, 0.6, 0.5, 0.7
+"""Of this, what is enough otherwise: for branching, for a solution where it leads, for the
+linear program of all entries with the winners of the best one, and for the relaxation."""
 _BESIDE = 2.0
 """Times the work of branching that another processor takes for a second bound meanwhile."""
 _FIRST, _STEPS = 300, 1000
@@ -77,7 +79,7 @@ class Limits:
         gap: stop within this relative distance of the bound.
     """
 
-    work: float = 60.0
+    work: float = _WORK
     gap: float = 1e-4
     algorithm: Algorithm = "auto"
 
@@ -117,7 +119,7 @@ def least_change(
     if not open_:
         return LeastChange(nothing, 0.0, 0.0, "nothing to do", none)
     exact = limits.algorithm == "exact" or (limits.algorithm == "auto" and open_ <= _EXACT_UP_TO)
-    found, relaxation = _first(problem, solver, winners)
+    found, relaxation = _first(problem, solver, winners, limits.work)
     if found.change is None:
         few = len(found.conflict) <= _CONFIRMED_UP_TO
         confirmed = few and _impossible(problem, solver, found.conflict) is None
@@ -128,7 +130,7 @@ def least_change(
     if open_ <= _SEARCHED_UP_TO:
         best = restarted(problem, best, aim.cost, _RESTARTING * limits.work, solver.stop)
         best = _searched(problem, solver, best, aim)
-    cost, most = problem.cost(best), _ENOUGH
+    cost, most = problem.cost(best), _most(_ENOUGH, limits.work)
     exact = exact and cost > aim.cost and not solver.stop.over()
     if exact:
         most = np.inf
@@ -154,6 +156,11 @@ def least_change(
     return LeastChange(best, cost, min(bound, cost), "exact" if exact else "first-order", none)
 
 
+def _most(enough: float, work: float) -> float:
+    """What is enough by default, or as many times as much as there is more work."""
+    return enough * max(1.0, work / _WORK)
+
+
 def _further(
     problem: RepairProblem,
     solver: SolverChoice,
@@ -169,7 +176,8 @@ def _further(
     if near is None:
         best = restarted(problem, best, aim.cost, _ALONE * aim.work, solver.stop)
         return settled(problem, best, solver.stop)
-    effort = Effort(min(_COMPLETING * aim.work, _NEARBY), problem.cost(best))
+    completing = _COMPLETING * aim.work
+    effort = Effort(min(completing, _most(_NEARBY, aim.work)), problem.cost(best))
     best, _ = _better(problem, best, polish(problem, solver, near, effort=effort).change)
     best = exchanged(problem, best, aim.cost, _EXCHANGING * aim.work / 2, solver.stop)
     best = restarted(problem, best, aim.cost, _RESTARTING * aim.work, solver.stop)
@@ -177,7 +185,7 @@ def _further(
     if problem.cost(best) <= aim.cost or solver.stop.over():
         return best
     choice = problem.best_good(problem.features.scores(best))
-    effort = Effort(min(_COMPLETING * aim.work, _POLISHING), problem.cost(best))
+    effort = Effort(min(completing, _most(_POLISHING, aim.work)), problem.cost(best))
     return _better(problem, best, polish(problem, solver, best, choice, effort).change)[0]
 
 
@@ -210,14 +218,17 @@ def _holds(problem: RepairProblem, change: NDArray[np.float64]) -> bool:
 
 
 def _first(
-    problem: RepairProblem, solver: SolverChoice, winners: NDArray[np.int64] | None
+    problem: RepairProblem,
+    solver: SolverChoice,
+    winners: NDArray[np.int64] | None,
+    work: float,
 ) -> tuple[Polished, Relaxed]:
     """A first solution: of the search that begins with nothing, or with the relaxation.
 
     In large problems the latter would take long and find little; a rough solution will do
     where steps are cheap.
     """
-    search = FirstOrder(problem)
+    search, relaxing = FirstOrder(problem), _most(_RELAXING, work)
     search.run(_FIRST, solver.stop)
     is_large = _is_large(search)
     if len(problem) > _MANY or is_large:
@@ -227,9 +238,9 @@ def _first(
             found = _feasible(problem, solver, search, winners)
         if found.change is None:
             return found, Relaxed(0.0, search.x, found.conflict[:0], np.zeros(0))
-        return found, relaxed(problem, search.prices, solver)
+        return found, relaxed(problem, search.prices, solver, relaxing)
     search.run(_FIRST, solver.stop)
-    relaxation = relaxed(problem, search.prices, solver)
+    relaxation = relaxed(problem, search.prices, solver, relaxing)
     rival = _guided(problem, solver, _STRETCH * relaxation.change)
     if problem.cost(rival.x) < problem.cost(search.x):
         found = _settled(problem, solver, rival, Effort())

@@ -35,6 +35,7 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "beluga-5": ("Beluga", {"jigs": 5}),
     "beluga-6": ("Beluga", {"jigs": 6}),
     "beluga-7": ("Beluga", {"jigs": 7}),
+    "rover-2": ("RoversMarsMiniCap", {}),
     "rover": ("RoversMars", {}),
     "rover-4": ("RoversMars", {"width": 4, "height": 4}),
 }
@@ -180,11 +181,13 @@ _MADE_UP = ("8", "12")
 _SOURCES = (
     "line",
     "beluga-6",
+    "rover-2",
     "rover",
     "rover-4",
     "trained beluga-5",
     "trained beluga-6",
     "trained beluga-7",
+    "trained rover-2",
     "trained rover",
     "trained rover-4",
 )

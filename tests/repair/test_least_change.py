@@ -45,7 +45,7 @@ def test_the_bound_never_exceeds_the_optimum(seed: int) -> None:
     prices = np.ones(len(problem))
     for seconds in (math.inf, 0.0):  # by a linear program, and without
         solver = choose_solver("highs", HardStop(seconds))
-        bound = relaxed(problem, prices, solver).bound
+        bound = relaxed(problem, prices, solver, 0.7).bound
         assert 0 < bound <= exact.cost + 1e-6
 
 
@@ -76,7 +76,7 @@ def test_branching_only_raises_the_bound_and_never_above_the_optimum(
 ) -> None:
     problem = _problem(seed, 20, "weak", actions=4)
     exact = least_change(problem, choose_solver("auto"), Limits(work=10, algorithm="exact"))
-    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"), 0.7)
     bounds = [
         branched(problem, start, math.inf, work, HardStop(), is_cutting=is_cutting)[0]
         for work in (2e-6, 4e-4, 0.2)
@@ -90,7 +90,7 @@ def test_branching_only_raises_the_bound_and_never_above_the_optimum(
 
 def test_cuts_that_come_in_do_not_change_the_optimum() -> None:
     problem = _problem(0, 40, "weak", actions=6, nodes=24)
-    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"), 0.7)
     bounds = [
         branched(problem, start, math.inf, 2.0, HardStop(), is_cutting=is_cutting)[0]
         for is_cutting in (False, True)
@@ -100,7 +100,7 @@ def test_cuts_that_come_in_do_not_change_the_optimum() -> None:
 
 def test_a_bound_beside_is_that_of_the_same_search() -> None:
     problem = _problem(0, 20, "weak", actions=4)
-    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"), 0.7)
     known = branched(problem, start, math.inf, 0.2, HardStop(), is_cutting=True)[0]
     with branched_beside(problem, start, math.inf, 0.2, HardStop()) as bound:
         assert bound() == known
@@ -114,9 +114,24 @@ def test_a_bound_beside_is_given_up_when_nobody_waits(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("safetest_gym.repair.branching.branched", endless)
     problem = _problem(0, 5)
-    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"))
+    start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"), 0.7)
     with branched_beside(problem, start, math.inf, 1.0, HardStop()):
         pass
+
+
+def test_more_work_than_by_default_goes_on_raising_the_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = "safetest_gym.repair.least_change"
+    monkeypatch.setattr(f"{module}._WORK", 0.5)
+    monkeypatch.setattr(f"{module}._ENOUGH", 0.01)
+    monkeypatch.setattr(f"{module}._BESIDE", 0.0)
+    problem = _problem(0, 150, "weak", actions=8, nodes=16)
+    usual, longer = (
+        least_change(problem, choose_solver("highs"), Limits(work=work, algorithm="first-order"))
+        for work in (0.5, 5.0)
+    )
+    assert usual.bound < longer.bound <= longer.cost <= usual.cost
 
 
 def test_the_bound_is_tight_where_no_group_has_an_alternative() -> None:
