@@ -19,7 +19,7 @@ from safetest_gym.repair.projections import Completed, completed
 from safetest_gym.repair.restarting import restarted, settled, winning
 from safetest_gym.repair.solver import SolverChoice
 
-__all__ = ["Algorithm", "LeastChange", "Limits", "least_change"]
+__all__ = ["DEFAULT_WORK", "Algorithm", "LeastChange", "Limits", "least_change"]
 
 Algorithm = Literal["auto", "exact", "first-order"]
 
@@ -31,10 +31,9 @@ where that leads, and still better ones. Where the optimum is to be proved, the 
 two and what is left of the second are for the program that proves it."""
 _ALONE = 0.07
 """Share of other starts where so much decides that there is no time for anything else."""
-_WORK = 60.0
-"""By default."""
+DEFAULT_WORK = 60.0
 _ENOUGH, _NEARBY, _POLISHING, _RELAXING = 1.0, 0.6, 0.5, 0.7
-"""Of this, what is enough otherwise: for branching, for a solution where it leads, for the
+"""Of that, what is enough otherwise: for branching, for a solution where it leads, for the
 linear program of all entries with the winners of the best one, and for the relaxation."""
 _BESIDE = 2.0
 """Times the work of branching that another processor takes for a second bound meanwhile."""
@@ -79,7 +78,7 @@ class Limits:
         gap: stop within this relative distance of the bound.
     """
 
-    work: float = _WORK
+    work: float = DEFAULT_WORK
     gap: float = 1e-4
     algorithm: Algorithm = "auto"
 
@@ -158,7 +157,7 @@ def least_change(
 
 def _most(enough: float, work: float) -> float:
     """What is enough by default, or as many times as much as there is more work."""
-    return enough * max(1.0, work / _WORK)
+    return enough * max(1.0, work / DEFAULT_WORK)
 
 
 def _further(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetest_gym.errors import ConfigError
 from safetest_gym.policies.policy import Policy
 from safetest_gym.repair.demand import Demands, demands
-from safetest_gym.repair.least_change import Limits
+from safetest_gym.repair.least_change import DEFAULT_WORK, Limits
 from safetest_gym.repair.method import Outcome, Settings
 from safetest_gym.repair.problem import RepairError, Variant, fault_masks
 from safetest_gym.repair.report import RepairReport
@@ -44,7 +44,7 @@ class RepairOptions:
     method: Method | tuple[Method, ...]
     variant: Variant = "strong"
     solver: SolverName = "auto"
-    work: float = 60.0
+    work: float = DEFAULT_WORK
     gap: float = 1e-4
     time_limit: float = math.inf
 

@@ -107,23 +107,28 @@ def test_a_bound_beside_is_that_of_the_same_search() -> None:
 
 
 def test_a_bound_beside_is_given_up_when_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(*args: Any, **_: Any) -> tuple[float, None]:
-        while not args[-1].over():
+    given_up: list[bool] = []
+
+    def long(*args: Any, **_: Any) -> tuple[float, None]:
+        end = time.monotonic() + 60
+        while not args[-1].over() and time.monotonic() < end:
             time.sleep(0.001)
+        given_up.append(args[-1].over())
         return 0.0, None
 
-    monkeypatch.setattr("safetest_gym.repair.branching.branched", endless)
+    monkeypatch.setattr("safetest_gym.repair.branching.branched", long)
     problem = _problem(0, 5)
     start = relaxed(problem, np.ones(len(problem)), choose_solver("highs"), 0.7)
     with branched_beside(problem, start, math.inf, 1.0, HardStop()):
-        pass
+        assert not given_up
+    assert given_up == [True]
 
 
 def test_more_work_than_by_default_goes_on_raising_the_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     module = "safetest_gym.repair.least_change"
-    monkeypatch.setattr(f"{module}._WORK", 0.5)
+    monkeypatch.setattr(f"{module}.DEFAULT_WORK", 0.5)
     monkeypatch.setattr(f"{module}._ENOUGH", 0.01)
     monkeypatch.setattr(f"{module}._BESIDE", 0.0)
     problem = _problem(0, 150, "weak", actions=8, nodes=16)
